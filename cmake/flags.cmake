@@ -1,0 +1,17 @@
+# Every target of ours links larder_flags, and no flag is set anywhere else.
+add_library(larder_flags INTERFACE)
+target_compile_options(larder_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+# g++ 12 sees both where they are not: std::string + at -O3; Boost.Test and CAF headers under the sanitizers.
+target_compile_options(larder_flags INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-error=maybe-uninitialized>)
+target_include_directories(larder_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/larder>)
+if(LARDER_SANITIZE)
+  target_compile_options(larder_flags INTERFACE -fsanitize=${LARDER_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(larder_flags INTERFACE -fsanitize=${LARDER_SANITIZE})
+  if(LARDER_SANITIZE MATCHES "undefined")
+    # CAF 0.17.6 binds a reference to null in init_fun_factory.hpp.
+    target_compile_options(larder_flags INTERFACE -fno-sanitize=null)
+  endif()
+endif()

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "store/entry_word.h"
+#include "store/quiescence.h"
+#include "store/types.h"
+
+namespace larder {
+
+inline constexpr EntryId kNoEntry{0xffffffff};
+
+/// One block as the index knows it: a cache line, type-stable (an Entry's memory is never anything
+/// else), readable by any thread at any time. Only the shard writes the fields; `word` is shared.
+struct alignas(64) Entry {
+  std::atomic<std::uint64_t> word{0};  ///< EntryWord: state, leases, generation
+  std::atomic<std::uint64_t> hash_high{0};
+  std::atomic<std::uint64_t> hash_low{0};
+  std::atomic<std::uint64_t> ns{0};
+  std::atomic<std::uint64_t> slot{0};        ///< slab id << 32 | slot
+  std::atomic<std::uint32_t> group_rank{0};  ///< group << 16 | rank
+  std::atomic<std::uint32_t> length{0};      ///< bytes of the block (≤ 1 GiB)
+  std::atomic<std::uint32_t> children{0};    ///< blocks whose parent this is; read by the context
+  std::uint32_t unit = 0;                    ///< PolicyId of the block's unit; shard only
+  std::uint32_t unit_next = 0;               ///< ring of the unit's entries; shard only
+  std::uint32_t tenant_tier = 0;             ///< tenant << 8 | tier; shard only
+};
+static_assert(sizeof(Entry) == 64);
+
+/// A reader's hold on an entry. Plain value: whoever has it must give it back with
+/// Index::release(), from any thread.
+struct Hold {
+  EntryId entry;
+  SlotRef slot;
+  Bytes length;
+};
+
+/// One shard's blocks by key: single writer (the shard), many readers (io threads), no lock.
+///
+/// A hash table of 4-byte slots (25 bits entry, 7 bits tag), linear probing, over a growing array
+/// of type-stable entries. It grows incrementally over two tables, a bounded number of slots a
+/// write. Readers must be registered with the QuiescenceDomain: an unlinked entry is reused, and an
+/// old table freed, only when every reader has passed a quiescent point. Memory: 64 bytes an entry
+/// plus 4.6 to 9.2 of table.
+class Index {
+ public:
+  /// `domain` outlives the index.
+  explicit Index(QuiescenceDomain& domain);
+  ~Index();
+
+  // -- readers: any thread registered with the domain ------------------------------------------
+
+  /// The entry of `key` in whatever state, or kNoEntry. Neither leases nor promises that the entry
+  /// still has this key when the caller looks.
+  EntryId find(const BlockKey& key) const;
+  /// The same for many keys, with the cache misses overlapped. `out.size() == keys.size()`.
+  void find_many(std::span<const BlockKey> keys, std::span<EntryId> out) const;
+  const Entry& entry(EntryId id) const;
+  /// Leases first, then re-checks key and state: nothing unless the entry is a committed block of
+  /// `key`. Callable without a mailbox; never blocks.
+  std::optional<Hold> lease(EntryId id, const BlockKey& key);
+  /// Gives one lease back. The caller had it.
+  void release(EntryId id);
+  /// kFilling -> kCommitted by whoever filled the slot; false when `generation` is not the entry's
+  /// any more (the reservation was taken back).
+  bool commit(EntryId id, std::uint64_t generation);
+
+  // -- the shard alone ---------------------------------------------------------------------------
+
+  /// A new entry in `state` (kFilling or kClaimed), visible at once. `key` must be absent.
+  /// RESOURCE_EXHAUSTED at limits::kEntriesPerShardMax.
+  absl::StatusOr<EntryId> insert(const BlockKey& key, EntryState state);
+  Entry& mutable_entry(EntryId id);
+  /// Takes the entry out of the table. Its memory is reused after free_entry().
+  void unlink(EntryId id);
+  /// Of an unlinked entry with no lease: bumps its generation and recycles it after a grace period.
+  void free_entry(EntryId id);
+  /// Grows and recycles a bounded amount. Called by the shard on every batch and tick.
+  void maintain();
+  /// Entries ever allocated: ids run from 0 to below this (iteration by the shard, time-sliced).
+  std::uint32_t entry_limit() const;
+  std::uint64_t size() const;
+  Bytes memory() const;
+
+ private:
+  // The builder's.
+};
+
+}  // namespace larder
