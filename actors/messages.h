@@ -1,0 +1,58 @@
+// Every message an actor of ours sends or answers. All are local to the process (shared pointers to
+// descriptors); nothing of this crosses a node.
+
+#pragma once
+
+#include <memory>
+
+#include <caf/all.hpp>
+
+#include "actors/shard_calls.h"
+#include "actors/shard_desk.h"
+
+namespace larder {
+
+using TickAtom = caf::atom_constant<caf::atom("tick")>;
+using EvictOverAtom = caf::atom_constant<caf::atom("evictover")>;
+using EvictPoolAtom = caf::atom_constant<caf::atom("evictpool")>;
+using EvictSlabAtom = caf::atom_constant<caf::atom("evictslab")>;
+using NeedSlotsAtom = caf::atom_constant<caf::atom("needslots")>;
+using RefilledAtom = caf::atom_constant<caf::atom("refilled")>;
+
+using ReserveCallPtr = std::shared_ptr<ReserveCall>;
+using ClaimCallPtr = std::shared_ptr<ClaimCall>;
+using EraseCallPtr = std::shared_ptr<EraseCall>;
+using ScanCallPtr = std::shared_ptr<ScanCall>;
+using RequestNotePtr = std::shared_ptr<const RequestNote>;
+using RequestEndNotePtr = std::shared_ptr<const RequestEndNote>;
+using TouchNotePtr = std::shared_ptr<const TouchNote>;
+using AbortNotePtr = std::shared_ptr<const AbortNote>;
+using DropClaimsNotePtr = std::shared_ptr<const DropClaimsNote>;
+using QuarantineNotePtr = std::shared_ptr<const QuarantineNote>;
+
+using ShardHandle = caf::typed_actor<
+    caf::reacts_to<ReserveCallPtr>, caf::reacts_to<ClaimCallPtr>, caf::reacts_to<EraseCallPtr>,
+    caf::reacts_to<ScanCallPtr>, caf::reacts_to<RequestNotePtr>, caf::reacts_to<RequestEndNotePtr>,
+    caf::reacts_to<TouchNotePtr>, caf::reacts_to<AbortNotePtr>, caf::reacts_to<DropClaimsNotePtr>,
+    caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<EvictOverAtom>,
+    caf::reacts_to<RefilledAtom, PoolName, bool>,
+    caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
+    caf::replies_to<EvictSlabAtom, SlabId>::with<bool>>;
+
+/// Makes, reclaims and retires slabs; takes (NeedSlotsAtom, PoolName). A blocking actor, so untyped.
+using SlabHandle = caf::actor;
+
+}  // namespace larder
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::PoolName)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::SlabId)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ReserveCallPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ClaimCallPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::EraseCallPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ScanCallPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::RequestNotePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::RequestEndNotePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::TouchNotePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::AbortNotePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::DropClaimsNotePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::QuarantineNotePtr)

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace larder {
+
+/// Counts of one node; each io thread adds, anyone reads. Names as exported: `larder_<name>_total`.
+struct NodeMetrics {
+  std::atomic<std::uint64_t> gets{0};
+  std::atomic<std::uint64_t> get_hits{0};
+  std::atomic<std::uint64_t> get_misses{0};
+  std::atomic<std::uint64_t> get_bytes{0};
+  std::atomic<std::uint64_t> puts{0};
+  std::atomic<std::uint64_t> put_stored{0};
+  std::atomic<std::uint64_t> put_present{0};
+  std::atomic<std::uint64_t> put_no_space{0};
+  std::atomic<std::uint64_t> put_bytes{0};
+  std::atomic<std::uint64_t> put_region_bytes{0};
+  std::atomic<std::uint64_t> put_attach_bytes{0};
+  std::atomic<std::uint64_t> put_stream_bytes{0};
+  std::atomic<std::uint64_t> put_cancelled{0};
+  std::atomic<std::uint64_t> put_corrupt{0};
+  std::atomic<std::uint64_t> matches{0};
+  std::atomic<std::uint64_t> match_units{0};
+  std::atomic<std::uint64_t> match_hit_tokens{0};
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> requests_expired{0};
+  std::atomic<std::uint64_t> leases_expired{0};
+  std::atomic<std::uint64_t> blocks_quarantined{0};
+  std::atomic<std::uint64_t> sessions_opened{0};
+  std::atomic<std::uint64_t> sessions_refused{0};
+  std::atomic<std::uint64_t> sessions_timed_out{0};
+  std::atomic<std::uint64_t> frames_refused{0};
+  std::atomic<std::uint64_t> shard_restarts{0};
+
+  using Counter = std::atomic<std::uint64_t>;
+  /// Every counter by name.
+  std::vector<std::pair<std::string, std::uint64_t>> snapshot() const;
+};
+
+/// Adds one (or n), relaxed: counters order nothing.
+inline void count(NodeMetrics::Counter& counter, std::uint64_t n = 1) {
+  counter.fetch_add(n, std::memory_order_relaxed);
+}
+
+}  // namespace larder

@@ -1,0 +1,171 @@
+#include "actors/namespace_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "store/limits.h"
+#include "store/status_macros.h"
+
+namespace larder {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const NamespaceInfo& info) {
+  const NamespaceSpec& spec = info.spec;
+  json groups = json::array();
+  for (const GroupSpec& group : spec.groups) {
+    groups.push_back({{"kind", static_cast<int>(group.kind)},
+                      {"block_tokens", group.block_tokens},
+                      {"window_tokens", group.window_tokens},
+                      {"block_bytes", group.block_bytes.count}});
+  }
+  return {{"tenant", info.tenant_name},
+          {"model", spec.fingerprint.model},
+          {"revision", spec.fingerprint.revision},
+          {"dtype", spec.fingerprint.dtype},
+          {"quantisation", spec.fingerprint.quantisation},
+          {"layout", spec.fingerprint.layout},
+          {"parallel_layout", spec.fingerprint.parallel_layout},
+          {"flat", spec.fingerprint.flat},
+          {"unit_tokens", spec.unit_tokens},
+          {"segment_tokens", spec.segment_tokens},
+          {"ranks", spec.ranks},
+          {"ttl_ns", spec.ttl.count()},
+          {"groups", groups}};
+}
+
+NamespaceSpec spec_from_json(const json& from) {
+  NamespaceSpec spec;
+  spec.fingerprint = {from.at("model"),  from.at("revision"),        from.at("dtype"), from.at("quantisation"),
+                      from.at("layout"), from.at("parallel_layout"), from.at("flat")};
+  spec.unit_tokens = from.at("unit_tokens");
+  spec.segment_tokens = from.at("segment_tokens");
+  spec.ranks = from.at("ranks");
+  spec.ttl = Duration(from.at("ttl_ns").get<std::int64_t>());
+  for (const json& group : from.at("groups")) {
+    spec.groups.push_back({static_cast<GroupKind>(group.at("kind").get<int>()),
+                           group.at("block_tokens"), group.at("window_tokens"),
+                           Bytes{group.at("block_bytes").get<std::uint64_t>()}});
+  }
+  return spec;
+}
+
+/// Names the first field in which two specs of one fingerprint differ.
+std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
+  if (open.unit_tokens != asked.unit_tokens) {
+    return fmt::format("unit_tokens {} (open: {})", asked.unit_tokens, open.unit_tokens);
+  }
+  if (open.ranks != asked.ranks) {
+    return fmt::format("ranks {} (open: {})", asked.ranks, open.ranks);
+  }
+  if (open.segment_units() != asked.segment_units()) {
+    return fmt::format("segment_tokens {} (open: {})", asked.segment_tokens, open.segment_tokens);
+  }
+  if (open.groups.size() != asked.groups.size()) {
+    return fmt::format("{} groups (open: {})", asked.groups.size(), open.groups.size());
+  }
+  const auto [mine, theirs] =
+      std::mismatch(open.groups.begin(), open.groups.end(), asked.groups.begin());
+  if (mine == open.groups.end()) return {};
+  return fmt::format("group {}: kind {} block_tokens {} window_tokens {} block_bytes {} "
+                     "(open: {} {} {} {})",
+                     mine - open.groups.begin(), static_cast<int>(theirs->kind),
+                     theirs->block_tokens, theirs->window_tokens, theirs->block_bytes.count,
+                     static_cast<int>(mine->kind), mine->block_tokens, mine->window_tokens,
+                     mine->block_bytes.count);
+}
+
+}  // namespace
+
+absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file) {
+  NamespaceTable table;
+  table.file_ = std::move(file);
+  std::ifstream in(table.file_);
+  if (!in) return table;
+  const json all = json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!all.is_array()) {
+    return absl::DataLossError(fmt::format(
+        "{}: not a list of namespaces; remove the file (blocks stay, group tables are sent again)",
+        table.file_));
+  }
+  try {
+    for (const json& one : all) table.add(one.at("tenant"), spec_from_json(one));
+  } catch (const json::exception& e) {
+    return absl::DataLossError(fmt::format("{}: {}", table.file_, e.what()));
+  }
+  return table;
+}
+
+absl::StatusOr<NamespaceRef> NamespaceTable::open(const std::string& tenant,
+                                                  const NamespaceSpec& spec) {
+  LARDER_RETURN_IF_ERROR(spec.validate());
+  const NamespaceId id = namespace_id(tenant, spec.fingerprint);
+  if (const auto found = by_id_.find(id); found != by_id_.end()) {
+    const std::string why = difference(found->second->spec, spec);
+    if (why.empty()) return found->second;
+    return absl::FailedPreconditionError(
+        fmt::format("namespace {:016x} is open with another group table: {}", id.value(), why));
+  }
+  const auto of_tenant = std::count_if(by_id_.begin(), by_id_.end(), [&](const auto& item) {
+    return item.second->tenant_name == tenant;
+  });
+  if (of_tenant >= limits::kNamespacesPerTenantMax) {
+    return absl::ResourceExhaustedError(fmt::format("tenant {} has {} namespaces, the limit is {}",
+                                                    tenant, of_tenant,
+                                                    limits::kNamespacesPerTenantMax));
+  }
+  NamespaceRef added = add(tenant, spec);
+  if (absl::Status saved = save(); !saved.ok()) {
+    by_id_.erase(id);
+    return saved;
+  }
+  return added;
+}
+
+NamespaceRef NamespaceTable::add(const std::string& tenant, const NamespaceSpec& spec) {
+  auto info = std::make_shared<NamespaceInfo>();
+  info->id = namespace_id(tenant, spec.fingerprint);
+  info->tenant = tenant_id(tenant);
+  info->tenant_name = tenant;
+  info->spec = spec;
+  info->segment_units = spec.segment_units();
+  by_id_[info->id] = info;
+  return info;
+}
+
+TenantId NamespaceTable::tenant_id(const std::string& name) {
+  const auto next = TenantId(static_cast<std::uint32_t>(tenants_.size()));
+  return tenants_.try_emplace(name, next).first->second;
+}
+
+NamespaceRef NamespaceTable::find(NamespaceId id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+absl::Status NamespaceTable::save() const {
+  json all = json::array();
+  for (const auto& [id, info] : by_id_) all.push_back(to_json(*info));
+  const std::string temporary = file_ + ".new";
+  {
+    std::ofstream out(temporary, std::ios::trunc);
+    out << all.dump(1) << '\n';
+    if (!out.flush()) {
+      return absl::ResourceExhaustedError(fmt::format("cannot write {}", temporary));
+    }
+  }
+  if (std::rename(temporary.c_str(), file_.c_str()) != 0) {
+    return absl::InternalError(fmt::format("cannot rename {} to {}", temporary, file_));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace larder

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/config.h"
+#include "actors/metrics.h"
+#include "actors/shard_calls.h"
+#include "actors/tenant_port.h"
+#include "actors/token_table.h"
+#include "store/node_store.h"
+
+namespace larder {
+
+class IoThread;
+
+/// What every io thread and session of a node shares. Owned by Node, outlives them; only what is
+/// atomic changes after start.
+struct NodeContext {
+  const Config& config;
+  NodeStore& store;
+  ShardPort& shards;
+  TenantPort& tenants;
+  const TokenTable& tokens;
+  NodeMetrics& metrics;
+  std::string node_id;  ///< UUID kept in the runtime directory
+  std::uint64_t incarnation = 0;
+  std::vector<IoThread*> io_threads;
+  std::atomic<std::uint64_t> next_session{1};
+  std::atomic<std::uint64_t> next_request{1};
+  std::atomic<std::uint32_t> sessions{0};
+  /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
+  std::atomic<std::uint64_t> pinned_bytes{0};
+  /// io threads with waiters are told of commits.
+  std::atomic<std::uint32_t> waiters{0};
+};
+
+}  // namespace larder

@@ -1,0 +1,76 @@
+#include "actors/shard_actor.h"
+
+#include <utility>
+
+namespace larder {
+
+namespace {
+
+std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
+  auto shard = std::make_unique<Shard>(options.id, *options.store, options.make_policy);
+  if (options.rebuild) shard->rebuild();
+  ShardDesk::Hooks hooks;
+  hooks.need_slots = [slabs = options.slabs](const PoolName& pool) {
+    caf::anon_send(slabs, NeedSlotsAtom::value, pool);
+  };
+  hooks.poke_cheapest = options.poke_cheapest;
+  return std::make_shared<ShardDesk>(std::move(shard), std::move(hooks));
+}
+
+}  // namespace
+
+ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOptions options) {
+  auto desk = make_desk(options);
+  auto now = options.now;
+  auto wall_ns = options.wall_ns;
+  const Duration tick = options.tick;
+  self->delayed_send(self, tick, TickAtom::value);
+  return {
+      [desk, now](const ReserveCallPtr& call) { desk->reserve(call, now()); },
+      [desk](const ClaimCallPtr& call) {
+        for (const BlockKey& key : call->keys) {
+          call->outcomes.push_back(desk->shard().claim(key, call->session, call->deadline));
+        }
+        call->answer();
+      },
+      [desk](const EraseCallPtr& call) {
+        for (const BlockKey& key : call->keys) {
+          call->erased.push_back(desk->shard().erase(key, call->cause) ? 1 : 0);
+        }
+        call->answer();
+      },
+      [desk](const ScanCallPtr& call) {
+        run_scan(desk->shard(), *call);
+        call->answer();
+      },
+      [desk](const RequestNotePtr& note) { desk->shard().on_request(note->context); },
+      [desk](const RequestEndNotePtr& note) {
+        desk->shard().on_request_end(note->request, note->output_tokens, note->touches);
+      },
+      [desk](const TouchNotePtr& note) { desk->shard().touch(note->touches, note->request); },
+      [desk](const AbortNotePtr& note) {
+        for (const AbortNote::Item& item : note->items) {
+          desk->shard().abort(item.entry, item.generation);
+        }
+      },
+      [desk](const DropClaimsNotePtr& note) { desk->shard().drop_claims(note->session); },
+      [desk](const QuarantineNotePtr& note) { desk->shard().quarantine(note->key); },
+      [self, desk, now, wall_ns, tick](TickAtom) {
+        desk->tick(now(), wall_ns());
+        self->delayed_send(self, tick, TickAtom::value);
+      },
+      [desk, now](EvictOverAtom) { desk->evict_over(now()); },
+      [desk, now](RefilledAtom, const PoolName& pool, bool success) {
+        desk->refilled(pool, success, now());
+      },
+      [desk, now](EvictPoolAtom, const PoolName& pool, std::uint32_t count) {
+        return desk->shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now());
+      },
+      [desk](EvictSlabAtom, SlabId slab) {
+        std::uint32_t cursor = 0;
+        return desk->shard().evict_slab(slab, &cursor, 0xffffffff);
+      },
+  };
+}
+
+}  // namespace larder

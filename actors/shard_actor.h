@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <caf/all.hpp>
+
+#include "actors/messages.h"
+#include "store/node_store.h"
+
+namespace larder {
+
+/// What a shard actor is made from. All of it outlives the actor.
+struct ShardActorOptions {
+  ShardId id;
+  NodeStore* store = nullptr;
+  Shard::PolicyFactory make_policy;
+  SlabHandle slabs;
+  std::function<Time()> now;
+  std::function<std::int64_t()> wall_ns;
+  /// Tells the shard whose victim is the cheapest to evict.
+  std::function<void()> poke_cheapest;
+  /// Rebuild policy state from index and headers first (a predecessor died).
+  bool rebuild = false;
+  Duration tick{std::chrono::milliseconds(20)};
+};
+
+/// Gives one Shard a mailbox. Serialises every write to its index: this is the whole of its locking.
+ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOptions options);
+
+}  // namespace larder

@@ -1,0 +1,30 @@
+#include "actors/shard_calls.h"
+
+#include "actors/inbox.h"
+#include "store/assert.h"
+
+namespace larder {
+
+namespace {
+/// Tells the io thread that a call died unanswered; the call itself cannot travel from its
+/// destructor.
+struct LostCall : ShardCall {};
+}  // namespace
+
+ShardCall::~ShardCall() {
+  if (answered || reply_to == nullptr) return;
+  auto lost_call = std::make_shared<LostCall>();
+  lost_call->session = session;
+  lost_call->op = op;
+  lost_call->reply_to = reply_to;
+  lost_call->lost = true;
+  lost_call->answer();
+}
+
+void ShardCall::answer() {
+  LARDER_ASSERT(!answered);
+  answered = true;
+  if (reply_to != nullptr) reply_to->post(shared_from_this());
+}
+
+}  // namespace larder

@@ -1,0 +1,123 @@
+// What io threads and node actors ask of shards. Plain structs, process-local, free of CAF: they
+// carry descriptors, never a block's bytes.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "store/namespace_spec.h"
+#include "store/shard.h"
+#include "store/types.h"
+
+namespace larder {
+
+class Inbox;
+
+/// A question that an io thread waits for. Exactly one answer reaches the inbox, even when the
+/// shard dies with the call in its mailbox: then `lost` is true and nothing else was filled in.
+struct ShardCall : std::enable_shared_from_this<ShardCall> {
+  ShardCall() = default;
+  ShardCall(const ShardCall&) = delete;
+  ShardCall& operator=(const ShardCall&) = delete;
+  virtual ~ShardCall();
+
+  /// Hands the call back to its io thread. At most once.
+  void answer();
+
+  Inbox* reply_to = nullptr;
+  SessionId session;
+  std::uint64_t op = 0;
+  bool lost = false;
+  bool answered = false;
+};
+
+struct ReserveCall : ShardCall {
+  ShardId shard;
+  std::vector<ReserveItem> items;
+  std::vector<std::uint32_t> positions;  ///< index of each item in its batch; the caller's
+  std::optional<RequestId> request;
+  Time deadline;  ///< items without a slot are given up then
+};
+
+struct ClaimCall : ShardCall {
+  ShardId shard;
+  std::vector<BlockKey> keys;
+  std::vector<std::uint32_t> positions;
+  Time deadline;
+  std::vector<ClaimOutcome> outcomes;
+};
+
+struct EraseCall : ShardCall {
+  ShardId shard;
+  std::vector<BlockKey> keys;
+  std::vector<std::uint32_t> positions;
+  EraseCause cause = EraseCause::kRemoved;
+  std::vector<std::uint8_t> erased;
+};
+
+/// A slice of a shard's blocks of one namespace.
+struct ScanCall : ShardCall {
+  struct Row {
+    BlockKey key;
+    BlockHash parent;
+    std::uint32_t length = 0;
+    std::uint32_t position = 0;
+    std::uint32_t leases = 0;
+    std::uint64_t checksum = 0;
+  };
+  ShardId shard;
+  NamespaceId ns;
+  std::uint32_t cursor = 0;
+  std::uint32_t limit = 0;
+  std::vector<Row> rows;
+  bool end = false;
+};
+
+// Notes: nobody waits for them.
+struct RequestNote {
+  RequestContext context;
+};
+struct RequestEndNote {
+  RequestId request;
+  std::uint32_t output_tokens = 0;
+  std::vector<TouchItem> touches;  ///< suffix-first
+};
+struct TouchNote {
+  std::optional<RequestId> request;
+  std::vector<TouchItem> touches;
+};
+struct AbortNote {
+  struct Item {
+    EntryId entry;
+    std::uint64_t generation = 0;
+  };
+  std::vector<Item> items;
+};
+struct DropClaimsNote {
+  SessionId session;
+};
+struct QuarantineNote {
+  BlockKey key;
+};
+
+/// The way from an io thread to the shards. Thread-safe, never blocks. What one thread sends to one
+/// shard arrives in order.
+class ShardPort {
+ public:
+  virtual ~ShardPort() = default;
+  virtual void send(ShardId to, std::shared_ptr<ReserveCall> call) = 0;
+  virtual void send(ShardId to, std::shared_ptr<ClaimCall> call) = 0;
+  virtual void send(ShardId to, std::shared_ptr<EraseCall> call) = 0;
+  virtual void send(ShardId to, std::shared_ptr<ScanCall> call) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const RequestNote> note) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const RequestEndNote> note) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const TouchNote> note) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const AbortNote> note) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const DropClaimsNote> note) = 0;
+  virtual void send(ShardId to, std::shared_ptr<const QuarantineNote> note) = 0;
+};
+
+}  // namespace larder

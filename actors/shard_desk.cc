@@ -1,0 +1,89 @@
+#include "actors/shard_desk.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace larder {
+
+ShardDesk::ShardDesk(std::unique_ptr<Shard> shard, Hooks hooks)
+    : shard_(std::move(shard)), hooks_(std::move(hooks)) {}
+
+ShardDesk::~ShardDesk() {
+  for (auto& call : parked_) call->answer();
+}
+
+void ShardDesk::reserve(std::shared_ptr<ReserveCall> call, Time now) {
+  if (attempt(*call, now)) {
+    call->answer();
+    return;
+  }
+  parked_.push_back(std::move(call));
+}
+
+bool ShardDesk::attempt(ReserveCall& call, Time now) {
+  shard_->reserve(call.items, call.request, now);
+  std::set<PoolName> short_of;
+  for (const ReserveItem& item : call.items) {
+    if (item.outcome == ReserveOutcome::kNoSlot) short_of.insert({item.tenant, item.slot_bytes});
+  }
+  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+  for (const PoolName& pool : short_of) hooks_.need_slots(pool);
+  return short_of.empty();
+}
+
+void ShardDesk::refilled(const PoolName& pool, bool success, Time now) {
+  std::vector<std::shared_ptr<ReserveCall>> waiting;
+  waiting.swap(parked_);
+  for (auto& call : waiting) {
+    const bool waits_for_it =
+        std::any_of(call->items.begin(), call->items.end(), [&](const ReserveItem& item) {
+          return item.outcome == ReserveOutcome::kNoSlot && item.tenant == pool.tenant &&
+                 item.slot_bytes == pool.slot_bytes;
+        });
+    if (!waits_for_it) {
+      parked_.push_back(std::move(call));
+    } else if (success) {
+      reserve(std::move(call), now);
+    } else {
+      call->answer();
+    }
+  }
+}
+
+void ShardDesk::tick(Time now, std::int64_t wall_ns) {
+  shard_->tick(now, wall_ns);
+  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+  std::erase_if(parked_, [now](const auto& call) {
+    if (call->deadline > now) return false;
+    call->answer();
+    return true;
+  });
+}
+
+void ShardDesk::evict_over(Time now) {
+  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+}
+
+void run_scan(Shard& shard, ScanCall& call) {
+  const std::uint32_t before = call.cursor;
+  call.cursor = shard.scan(
+      call.cursor, call.limit, [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
+        if (header.ns != call.ns.value()) return;
+        ScanCall::Row row;
+        row.key = {call.ns,
+                   {header.hash_high, header.hash_low},
+                   GroupId(header.group),
+                   Rank(header.rank)};
+        row.parent = {header.parent_high, header.parent_low};
+        row.length = header.length;
+        row.position = header.position;
+        row.checksum = header.checksum;
+        row.leases = static_cast<std::uint32_t>(
+            EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).leases);
+        call.rows.push_back(row);
+      });
+  call.end = call.cursor <= before;
+}
+
+}  // namespace larder

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/shard_calls.h"
+#include "store/shard.h"
+
+namespace larder {
+
+/// The free slots of one (tenant, slot size).
+struct PoolName {
+  TenantId tenant;
+  Bytes slot_bytes;
+  friend auto operator<=>(const PoolName&, const PoolName&) = default;
+};
+
+/// The work of a shard actor, free of CAF: runs calls on the Shard and parks the reservations that
+/// wait for a slot.
+///
+///   reserve --every item answered--> answered
+///      |-----a pool is empty-------> parked --refilled--> tried again
+///                                      |-----deadline, or nothing can be freed--> answered (kNoSlot)
+class ShardDesk {
+ public:
+  struct Hooks {
+    std::function<void(const PoolName&)> need_slots;  ///< asks the slab actor
+    std::function<void()> poke_cheapest;              ///< another shard should evict
+  };
+
+  /// `shard` is owned.
+  ShardDesk(std::unique_ptr<Shard> shard, Hooks hooks);
+  /// Answers what is parked: nothing waits for a dead shard.
+  ~ShardDesk();
+
+  void reserve(std::shared_ptr<ReserveCall> call, Time now);
+  void refilled(const PoolName& pool, bool success, Time now);
+  void tick(Time now, std::int64_t wall_ns);
+  void evict_over(Time now);
+  Shard& shard() { return *shard_; }
+  std::size_t parked() const { return parked_.size(); }
+
+ private:
+  bool attempt(ReserveCall& call, Time now);
+
+  std::unique_ptr<Shard> shard_;
+  Hooks hooks_;
+  std::vector<std::shared_ptr<ReserveCall>> parked_;
+};
+
+/// A slice of the shard's blocks of `call.ns`.
+void run_scan(Shard& shard, ScanCall& call);
+
+}  // namespace larder

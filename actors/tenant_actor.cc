@@ -1,0 +1,15 @@
+#include "actors/tenant_actor.h"
+
+namespace larder {
+
+TenantHandle::behavior_type tenant_actor(TenantHandle::pointer /*self*/,
+                                         std::shared_ptr<NamespaceTable> table) {
+  return {
+      [table](const OpenNamespaceCallPtr& call) {
+        call->result = table->open(call->tenant, call->spec);
+        call->answer();
+      },
+  };
+}
+
+}  // namespace larder
