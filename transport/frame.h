@@ -7,6 +7,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+
 #include "store/types.h"
 
 namespace larder {

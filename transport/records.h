@@ -50,8 +50,8 @@ static_assert(sizeof(KeyRecord) == 72);
 struct PutSource {
   static constexpr std::uint32_t kAttach = 0xffffffff;  ///< region: `address` is in the client
   static constexpr std::uint32_t kStream = 0xfffffffe;  ///< region: bytes follow on the stream
-  std::uint32_t key = 0;      ///< index into the batch
-  std::uint32_t region = 0;   ///< registered region, or one of the above
+  std::uint32_t key = 0;                                ///< index into the batch
+  std::uint32_t region = 0;                             ///< registered region, or one of the above
   std::uint64_t address = 0;  ///< offset in the region, or the client's address
   std::uint64_t length = 0;
 };

@@ -1,0 +1,235 @@
+#include "transport/frame_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "store/assert.h"
+#include "store/limits.h"
+
+namespace larder {
+namespace {
+
+constexpr std::size_t kBufferMin = 16 << 10;
+/// A buffer above this is given back when it is empty.
+constexpr std::size_t kBufferKept = 256 << 10;
+/// Room for the next frame's head when a payload is received: what lands there of the next payload
+/// is copied once more, so it is small.
+constexpr std::size_t kTail = 2 << 10;
+constexpr std::size_t kScratch = 64 << 10;
+/// Descriptors that came before the frames that announce them.
+constexpr std::size_t kPendingFdsMax = 16;
+
+/// Where discarded payload goes; never read.
+std::byte* scratch() {
+  thread_local std::unique_ptr<std::byte[]> memory =
+      std::make_unique_for_overwrite<std::byte[]>(kScratch);
+  return memory.get();
+}
+
+}  // namespace
+
+FrameReader::FrameReader()
+    : buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferMin)), capacity_(kBufferMin) {}
+
+FrameReader::Result FrameReader::fail(absl::Status status) {
+  state_ = State::kFailed;
+  failure_ = std::move(status);
+  sink_.clear();
+  return {Event::kFailed, failure_};
+}
+
+FrameReader::Result FrameReader::read(int fd, std::size_t& budget) {
+  Result result;
+  while (!parse(result)) {
+    if (budget == 0) return {Event::kBudget, {}};
+    if (!fill(fd, budget, result)) return result;
+  }
+  return result;
+}
+
+/// True when `result` is an event that comes from bytes already here.
+bool FrameReader::parse(Result& result) {
+  switch (state_) {
+    case State::kHeader:
+      return parse_header(result);
+    case State::kHead:
+      return parse_head(result);
+    case State::kPayload:
+      take_buffered_payload();
+      if (payload_left_ > 0) return false;
+      state_ = State::kHeader;
+      sink_.clear();
+      result.event = Event::kPayloadDone;
+      return true;
+    case State::kFailed:
+      result = {Event::kFailed, failure_};
+      return true;
+  }
+  return false;
+}
+
+bool FrameReader::parse_header(Result& result) {
+  if (buffered_bytes() < kFrameHeaderBytes) return false;
+  const absl::StatusOr<FrameHeader> header = decode(
+      std::span<const std::byte, kFrameHeaderBytes>(buffer_.get() + begin_, kFrameHeaderBytes));
+  if (!header.ok()) {
+    result = fail(header.status());
+    return true;
+  }
+  begin_ += kFrameHeaderBytes;
+  frame_.header = *header;
+  state_ = State::kHead;
+  return parse_head(result);
+}
+
+bool FrameReader::parse_head(Result& result) {
+  const FrameHeader& header = frame_.header;
+  const std::size_t head = std::size_t{header.body} + header.array;
+  if (buffered_bytes() < head) return false;
+  const auto wanted = static_cast<std::size_t>(header.fds());
+  if (pending_fds_.size() < wanted) {
+    result = fail(absl::InvalidArgumentError(fmt::format(
+        "frame header: {} descriptors announced, {} came", wanted, pending_fds_.size())));
+    return true;
+  }
+  frame_.fds.clear();
+  for (std::size_t n = 0; n < wanted; ++n)
+    frame_.fds.push_back(std::move(pending_fds_[n]));
+  pending_fds_.erase(pending_fds_.begin(),
+                     pending_fds_.begin() + static_cast<std::ptrdiff_t>(wanted));
+  frame_.body = {buffer_.get() + begin_, header.body};
+  frame_.array = {buffer_.get() + begin_ + header.body, header.array};
+  begin_ += head;
+  payload_left_ = header.payload;
+  sink_.clear();
+  sink_next_ = 0;
+  state_ = payload_left_ > 0 ? State::kPayload : State::kHeader;
+  result.event = Event::kFrame;
+  return true;
+}
+
+void FrameReader::receive_payload(std::span<const iovec> pieces) {
+  LARDER_ASSERT(state_ == State::kPayload);
+  std::size_t total = 0;
+  for (const iovec& piece : pieces)
+    total += piece.iov_len;
+  LARDER_ASSERT(total <= payload_left_);
+  sink_.assign(pieces.begin(), pieces.end());
+  sink_next_ = 0;
+}
+
+void FrameReader::discard_payload() {
+  sink_.clear();
+  sink_next_ = 0;
+}
+
+/// Moves the sink on by bytes that have been received into it.
+void FrameReader::place(std::size_t bytes) {
+  payload_left_ -= bytes;
+  while (bytes > 0 && sink_next_ < sink_.size()) {
+    iovec& piece = sink_[sink_next_];
+    const std::size_t n = std::min(bytes, piece.iov_len);
+    piece.iov_base = static_cast<std::byte*>(piece.iov_base) + n;
+    piece.iov_len -= n;
+    bytes -= n;
+    if (piece.iov_len == 0) ++sink_next_;
+  }
+}
+
+void FrameReader::take_buffered_payload() {
+  while (payload_left_ > 0 && begin_ != end_) {
+    std::size_t n = std::min(payload_left_, buffered_bytes());
+    while (sink_next_ < sink_.size() && sink_[sink_next_].iov_len == 0)
+      ++sink_next_;
+    if (sink_next_ < sink_.size()) {
+      n = std::min(n, sink_[sink_next_].iov_len);
+      std::memcpy(sink_[sink_next_].iov_base, buffer_.get() + begin_, n);
+    }
+    begin_ += n;
+    place(n);
+  }
+}
+
+void FrameReader::make_room() {
+  const std::size_t used = buffered_bytes();
+  if (used == 0) begin_ = end_ = 0;
+  if (used == 0 && capacity_ > kBufferKept) {
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferMin);
+    capacity_ = kBufferMin;
+  }
+  if (capacity_ - end_ >= kTail) return;
+  if (used <= capacity_ / 2) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, used);
+  } else {
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity_ * 2);
+    std::memcpy(larger.get(), buffer_.get() + begin_, used);
+    buffer_ = std::move(larger);
+    capacity_ *= 2;
+  }
+  begin_ = 0;
+  end_ = used;
+}
+
+/// Where the next bytes go: the payload's place first, then the buffer. Returns the bytes that are
+/// payload.
+std::size_t FrameReader::gather(absl::InlinedVector<iovec, 8>& pieces) {
+  std::size_t direct = 0;
+  if (state_ == State::kPayload) {
+    for (std::size_t n = sink_next_; n < sink_.size() && pieces.size() < 64; ++n) {
+      if (sink_[n].iov_len == 0) continue;
+      pieces.push_back(sink_[n]);
+      direct += sink_[n].iov_len;
+    }
+    const bool whole_sink = pieces.size() < 64;
+    // Scratch may stand several times in one call: what lands there is never looked at.
+    while (whole_sink && direct < payload_left_ && pieces.size() < 64) {
+      const std::size_t n = std::min(payload_left_ - direct, kScratch);
+      pieces.push_back({scratch(), n});
+      direct += n;
+    }
+    if (direct < payload_left_) return direct;
+  }
+  const std::size_t room = capacity_ - end_;
+  pieces.push_back({buffer_.get() + end_, direct > 0 ? std::min(room, kTail) : room});
+  return direct;
+}
+
+bool FrameReader::fill(int fd, std::size_t& budget, Result& result) {
+  make_room();
+  absl::InlinedVector<iovec, 8> pieces;
+  const std::size_t direct = gather(pieces);
+  const IoResult got = receive_message(fd, {pieces.data(), pieces.size()}, pending_fds_);
+  if (pending_fds_.size() > kPendingFdsMax) {
+    result = fail(absl::InvalidArgumentError(
+        fmt::format("{} descriptors came that no frame announced, the limit is {}",
+                    pending_fds_.size(), kPendingFdsMax)));
+    return false;
+  }
+  switch (got.state) {
+    case IoState::kDone: {
+      const std::size_t payload = std::min(direct, got.bytes);
+      place(payload);
+      end_ += got.bytes - payload;
+      budget -= std::min(budget, got.bytes);
+      return true;
+    }
+    case IoState::kBlocked:
+      result = {Event::kBlocked, {}};
+      return false;
+    case IoState::kClosed:
+      if (state_ == State::kHeader && buffered_bytes() == 0) {
+        result = {Event::kClosed, {}};
+      } else {
+        result = fail(absl::UnavailableError("the stream ended inside a frame"));
+      }
+      return false;
+    case IoState::kFailed:
+      result = fail(errno_status(absl::StatusCode::kUnavailable, "receive", got.error));
+      return false;
+  }
+  return false;
+}
+
+}  // namespace larder

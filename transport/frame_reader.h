@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+
+#include "store/types.h"
+#include "transport/frame.h"
+#include "transport/socket.h"
+
+namespace larder {
+
+/// Cuts one stream into frames, incrementally; used by both ends.
+///
+/// Header, body and array are gathered in a buffer of the reader, which grows only as bytes arrive.
+/// A payload is not buffered: when a frame with one arrives, the owner sees its head first and
+/// names where the payload goes; bytes are received straight into that memory. Not thread-safe.
+/// Memory: at most twice the largest frame head; shrinks when idle.
+///
+///     for (;;) {
+///       const ReadResult got = reader.read(fd, budget);
+///       if (got.event == ReadEvent::kFrame) {
+///         handle(reader.frame());                    // valid until the next read()
+///         if (reader.frame().header.payload > 0) reader.receive_payload(pieces);
+///       } else if (got.event == ReadEvent::kPayloadDone) {
+///         handle_payload_of(reader.frame().header);  // body and array are gone
+///       } else break;                                // kBlocked, kBudget; kClosed, kFailed: over
+///     }
+class FrameReader {
+ public:
+  enum class Event : std::uint8_t {
+    kFrame,        ///< a head is complete: frame()
+    kPayloadDone,  ///< the last byte of frame().header's payload is in its place
+    kBlocked,      ///< nothing more to read now
+    kBudget,       ///< `budget` is used up; more may be there
+    kClosed,       ///< end of stream at a frame's boundary
+    kFailed,       ///< malformed or torn: `status` says what; the stream is lost
+  };
+  struct Result {
+    Event event = Event::kBlocked;
+    absl::Status status;  ///< kFailed only
+  };
+  struct Frame {
+    FrameHeader header;
+    std::span<const std::byte> body;
+    std::span<const std::byte> array;
+    Fds fds;  ///< the owner may move them out
+  };
+
+  FrameReader();
+
+  /// Reads until something happened. Subtracts received bytes from `budget`; stops when it is 0.
+  /// A payload for which receive_payload() was not called goes to scratch memory.
+  Result read(int fd, std::size_t& budget);
+  Frame& frame() { return frame_; }
+
+  /// Where the payload of frame() goes, in order; together at most its length, the rest is
+  /// discarded. The memory must stay until kPayloadDone or discard_payload().
+  void receive_payload(std::span<const iovec> pieces);
+  /// From now on the payload under way goes to scratch memory; the owner's is not touched again.
+  void discard_payload();
+  /// Payload bytes of frame() that have not arrived.
+  std::size_t payload_left() const { return payload_left_; }
+  /// Bytes of memory held now.
+  std::size_t memory() const { return capacity_; }
+  /// True when whole or partial frames stand in the buffer, so that read() may make progress
+  /// without the descriptor being readable.
+  bool buffered() const { return begin_ != end_; }
+
+ private:
+  enum class State : std::uint8_t { kHeader, kHead, kPayload, kFailed };
+
+  Result fail(absl::Status status);
+  bool parse(Result& result);
+  bool parse_header(Result& result);
+  bool parse_head(Result& result);
+  void take_buffered_payload();
+  bool fill(int fd, std::size_t& budget, Result& result);
+  std::size_t gather(absl::InlinedVector<iovec, 8>& pieces);
+  void place(std::size_t bytes);
+  void make_room();
+  std::size_t buffered_bytes() const { return end_ - begin_; }
+
+  State state_ = State::kHeader;
+  Frame frame_;
+  Fds pending_fds_;
+  std::unique_ptr<std::byte[]> buffer_;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;  ///< first byte not yet consumed
+  std::size_t end_ = 0;
+  std::size_t payload_left_ = 0;
+  absl::InlinedVector<iovec, 4> sink_;  ///< rest of the owner's pieces
+  std::size_t sink_next_ = 0;
+  absl::Status failure_;
+};
+
+using ReadEvent = FrameReader::Event;
+using ReadResult = FrameReader::Result;
+
+}  // namespace larder

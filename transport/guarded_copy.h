@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace larder {
+
+// Copies between memory of which one side is another process's file: a peer can truncate it or
+// punch holes into it, and then touching it raises SIGBUS. A process-wide handler, installed at the
+// first call, turns a fault inside these functions into `false`, and hands every other SIGBUS to
+// the handler that was there before. A handler that the program installs *later* must chain to the
+// earlier one in turn. Any thread; nothing allocates.
+
+/// Blocks from this size on are written past the caches: nobody reads them back at once.
+inline constexpr std::size_t kStreamingCopyMin = 256 << 10;
+
+/// XXH3-64 of bytes that come in pieces. Plain memory, no destructor: safe to jump out of.
+class Checksum {
+ public:
+  Checksum() { reset(); }
+  void reset();
+  void update(const void* data, std::size_t length);
+  std::uint64_t value() const;
+
+ private:
+  static constexpr std::size_t kStateBytes = 640;
+  alignas(64) unsigned char state_[kStateBytes];
+};
+
+/// XXH3-64 in one go.
+std::uint64_t checksum_of(const void* data, std::size_t length);
+
+/// False when memory behind either side went away; then `dst` holds anything.
+[[nodiscard]] bool copy_guarded(void* dst, const void* src, std::size_t length);
+
+/// Copies and adds to `sum` the bytes as they stand in `dst` (a source that changes meanwhile
+/// cannot make the two differ), in pieces that fit the first-level cache.
+[[nodiscard]] bool copy_checksum_guarded(void* dst, const void* src, std::size_t length,
+                                         Checksum& sum);
+
+/// Adds bytes of guarded memory to `sum`.
+[[nodiscard]] bool checksum_guarded(const void* src, std::size_t length, Checksum& sum);
+
+/// One acquiring load, e.g. of a slot's generation; nothing when the memory went away.
+std::optional<std::uint64_t> load_guarded(const std::atomic<std::uint64_t>* word);
+
+/// Faults turned into `false` since the process began.
+std::uint64_t sigbus_faults();
+
+/// Writes `length` bytes past the caches where the processor can (AVX2, else SSE2), found out at
+/// run time. Unguarded. Both may have any alignment.
+void copy_streaming(void* dst, const void* src, std::size_t length);
+
+}  // namespace larder
