@@ -1,0 +1,92 @@
+#include "policies/lru_policy.h"
+
+#include "store/assert.h"
+#include "store/limits.h"
+
+namespace larder {
+
+LruPolicy::LruPolicy() {
+  grow_to(kEnds);
+  node(kEnds).next = kEnds;
+}
+
+void LruPolicy::on_request(const RequestContext& /*context*/) {}
+
+void LruPolicy::on_request_end(const RequestContext& /*context*/, std::uint32_t /*output_tokens*/) {
+  request_ended_ = true;
+}
+
+bool LruPolicy::admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/) {
+  return true;
+}
+
+void LruPolicy::on_insert(const PolicyInsert& insert, const RequestContext* /*context*/) {
+  const std::uint32_t n = insert.id.value() + 1;
+  LARDER_ASSERT(n != kEnds);
+  LARDER_ASSERT(!tracked(n));
+  grow_to(n);
+  link(n, insert.stamp.value());
+}
+
+void LruPolicy::on_hit(PolicyId id, Stamp stamp, const RequestContext* /*context*/) {
+  const std::uint32_t n = id.value() + 1;
+  if (!tracked(n) || stamp.value() <= node(n).stamp) return;
+  unlink(n);
+  link(n, stamp.value());
+}
+
+void LruPolicy::on_erase(PolicyId id, EraseCause /*cause*/) {
+  const std::uint32_t n = id.value() + 1;
+  if (!tracked(n)) return;
+  unlink(n);
+  node(n).next = kUntracked;
+}
+
+std::optional<Victim> LruPolicy::victim(Time /*now*/, absl::FunctionRef<bool(PolicyId)> skip) {
+  // Only after a success: a long run of pinned blocks is crossed in several calls, not begun anew.
+  if (found_ && (request_ended_ || ++calls_ >= kRescanCalls)) cursor_ = kEnds;
+  if (cursor_ == kEnds) {
+    cursor_ = node(kEnds).next;
+    calls_ = 0;
+    request_ended_ = false;
+  }
+  found_ = false;
+  for (std::uint32_t seen = 0; seen < limits::kVictimScanMax && cursor_ != kEnds; ++seen) {
+    if (!skip(PolicyId(cursor_ - 1))) {
+      found_ = true;
+      return Victim{PolicyId(cursor_ - 1), static_cast<double>(node(cursor_).stamp)};
+    }
+    cursor_ = node(cursor_).next;
+  }
+  return std::nullopt;
+}
+
+bool LruPolicy::tracked(std::uint32_t n) {
+  return n != kEnds && n / kChunkNodes < chunks_.size() && node(n).next != kUntracked;
+}
+
+void LruPolicy::grow_to(std::uint32_t n) {
+  while (chunks_.size() <= n / kChunkNodes) {
+    chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
+  }
+}
+
+void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
+  std::uint32_t before = node(kEnds).prev;
+  while (before != kEnds && node(before).stamp > stamp)
+    before = node(before).prev;
+  const std::uint32_t after = node(before).next;
+  node(n) = {.prev = before, .next = after, .stamp = stamp};
+  node(before).next = n;
+  node(after).prev = n;
+  // What goes in behind the cursor has not been looked at.
+  if (cursor_ != kEnds && stamp < node(cursor_).stamp) cursor_ = n;
+}
+
+void LruPolicy::unlink(std::uint32_t n) {
+  if (cursor_ == n) cursor_ = node(n).next;
+  node(node(n).prev).next = node(n).next;
+  node(node(n).next).prev = node(n).prev;
+}
+
+}  // namespace larder

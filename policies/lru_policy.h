@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "store/eviction_policy.h"
+
+namespace larder {
+
+/// Least recently used, in order of stamps.
+///
+/// A doubly linked list of ids kept sorted by stamp, so that the order is that of the stamps
+/// however the touches arrive: a touch walks from the most recent end to its place. Touched
+/// suffix-first, this is leaf-first LRU: a parent is always more recent than its children.
+///
+/// Owns 16 bytes an id, in chunks (growing never moves what is there). Not thread-safe: one shard
+/// owns it. on_insert and on_hit are O(touches out of order), on_erase is O(1). victim() goes on
+/// behind the blocks that it skipped before, and looks at them again after a request has ended or
+/// kRescanCalls calls. A victim's value is its stamp (exact up to 2^33 requests). Cannot fail.
+class LruPolicy final : public EvictionPolicy {
+ public:
+  static constexpr std::uint32_t kRescanCalls = 256;
+
+  LruPolicy();
+  void on_request(const RequestContext& context) override;
+  void on_request_end(const RequestContext& context, std::uint32_t output_tokens) override;
+  bool admit(const PolicyInsert& candidate, const RequestContext* context) override;
+  void on_insert(const PolicyInsert& insert, const RequestContext* context) override;
+  /// Ignores a stamp that is not later than the one that `id` has.
+  void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
+  void on_erase(PolicyId id, EraseCause cause) override;
+  std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) override;
+
+ private:
+  struct Node {
+    std::uint32_t prev = 0;
+    std::uint32_t next = kUntracked;
+    std::uint64_t stamp = 0;
+  };
+  static_assert(sizeof(Node) == 16);
+  static constexpr std::uint32_t kUntracked = 0xffffffff;
+  static constexpr std::uint32_t kEnds = 0;  ///< next: least recent; prev: most recent
+  static constexpr std::uint32_t kChunkNodes = 4096;
+
+  Node& node(std::uint32_t n) { return chunks_[n / kChunkNodes][n % kChunkNodes]; }
+  bool tracked(std::uint32_t n);
+  void grow_to(std::uint32_t n);
+  void link(std::uint32_t n, std::uint64_t stamp);
+  void unlink(std::uint32_t n);
+
+  std::vector<std::unique_ptr<Node[]>> chunks_;  // node 0 joins the ends; id i is node i + 1
+  std::uint32_t cursor_ = kEnds;                 // victim() starts here; kEnds: at the least recent
+  std::uint32_t calls_ = 0;                      // since the cursor was last put back
+  bool found_ = false;                           // the last call found a victim
+  bool request_ended_ = false;                   // pins may have ended behind the cursor
+};
+
+}  // namespace larder
