@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "store/types.h"
 
 namespace larder {
@@ -17,18 +18,18 @@ struct GroupSpec {
   GroupKind kind = GroupKind::kFull;
   std::uint32_t block_tokens = 0;   ///< tokens of one block; a multiple of the hash unit
   std::uint32_t window_tokens = 0;  ///< kWindow only
-  Bytes block_bytes;                ///< exact size of every block; 0: any, held in a size class
+  Bytes block_bytes{};              ///< exact size of every block; 0: any, held in a size class
   friend bool operator==(const GroupSpec&, const GroupSpec&) = default;
 };
 
 /// Everything that the block hash does not cover. Blocks of different fingerprints never meet.
 struct Fingerprint {
-  std::string model;
-  std::string revision;
-  std::string dtype;
-  std::string quantisation;
-  std::string layout;
-  std::string parallel_layout;
+  std::string model{};
+  std::string revision{};
+  std::string dtype{};
+  std::string quantisation{};
+  std::string layout{};
+  std::string parallel_layout{};
   bool flat = false;  ///< keys are any names; else chains
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
