@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+
 #include "store/index.h"
 #include "store/ledger.h"
 #include "store/quiescence.h"
@@ -14,6 +16,13 @@
 #include "store/types.h"
 
 namespace larder {
+
+/// A committed block of a former run, found by scanning headers.
+struct AdoptItem {
+  SlotRef slot;
+  TenantId tenant;
+  std::uint32_t position = 0;
+};
 
 /// All that a node's shards and io threads share: slabs, free slots, the capacity ledger, the
 /// shards' indexes and the values of their cheapest victims. Outlives every actor.
@@ -24,7 +33,20 @@ struct NodeStore {
     std::uint32_t shards = 1;
   };
 
+  /// Opens nothing yet: open() does.
   explicit NodeStore(const Options& options);
+
+  struct OpenReport {
+    SlabStore::OpenReport slabs;
+    std::uint64_t slots_quarantined = 0;          ///< header damaged: skipped, never reused
+    std::vector<std::vector<AdoptItem>> adopted;  ///< for Shard::adopt, by shard, root-first
+  };
+  /// Maps the slabs of a former run, adds their free slots to the pools and finds their committed
+  /// blocks. Before the first shard; blocks (reads every header). Fails as SlabStore::open().
+  absl::StatusOr<OpenReport> open(absl::FunctionRef<TenantId(const std::string&)> tenant_of);
+
+  /// Of the ledger and of the slabs.
+  void set_capacity(Bytes capacity);
 
   std::uint32_t shards() const { return static_cast<std::uint32_t>(indexes.size()); }
 
@@ -37,6 +59,9 @@ struct NodeStore {
   std::vector<std::atomic<double>> cheapest;
   /// Request end sequence: the high part of every Stamp.
   std::atomic<std::uint64_t> sequence{1};
+
+ private:
+  void scan(Slab& slab, OpenReport& report);
 };
 
 }  // namespace larder

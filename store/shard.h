@@ -4,11 +4,14 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+
 #include "store/eviction_policy.h"
 #include "store/index.h"
 #include "store/node_store.h"
@@ -22,8 +25,11 @@ enum class ReserveOutcome : std::uint8_t {
   kInFlight,      ///< another writer fills it
   kSizeMismatch,  ///< there with another length
   kRefused,       ///< by admission
-  kNoSlot,        ///< no slot free now and none to evict here; may be asked again
-  kFull,          ///< the index has no entry left
+  /// No slot free now and none to evict here. May be asked again: when another pool gives up a
+  /// slab, or, while free slots are left, when what takes up all of capacity (leased, being filled,
+  /// or another shard's and cheaper) is gone.
+  kNoSlot,
+  kFull,  ///< the index has no entry left
 };
 
 /// One block to reserve: the caller fills the first part, the shard the second.
@@ -55,6 +61,11 @@ enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 
 /// What one shard's actor runs: the only writer of its index and the only caller of its policy.
 ///
+/// Tells the policy of units: one position of one group over all ranks, named by the EntryId of the
+/// unit's leader. State and window groups form units of their own. A unit is evicted whole; what
+/// erase() leaves of one is tracked anew under another leader, first to go. There is one policy a
+/// tenant; the shard's cheapest victim is the cheapest of them.
+///
 /// Free of CAF, threads and clocks. Not thread-safe. The Index outlives it: a new Shard on an old
 /// index (rebuild()) has lost nothing committed.
 class Shard {
@@ -70,14 +81,19 @@ class Shard {
   /// Forgets the request after it. `touches` are suffix-first.
   void on_request_end(RequestId request, std::uint32_t output_tokens,
                       std::span<const TouchItem> touches);
+  /// A hit for each unit, once a call.
   void touch(std::span<const TouchItem> touches, std::optional<RequestId> request);
 
   // -- writes -------------------------------------------------------------------------------------
   /// Charges the ledger, evicts from this shard while it is the cheapest and the ledger is over,
-  /// and inserts entries in kFilling. Items answered already (outcome != kNoSlot) are left alone.
+  /// and inserts entries in kFilling, headers prepared: who fills the slot calls SlabStore::seal,
+  /// then Index::commit. Takes over a claim, whoever has it. Items answered already (outcome !=
+  /// kNoSlot) are left alone.
   void reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now);
   /// Takes a reservation back (error, cancel, dead session). Ignores one that is gone.
   void abort(EntryId entry, std::uint64_t entry_generation);
+  /// Marks an absent key as being computed; renews a claim of the same session. A full index is
+  /// answered kClaimed too: nobody is to wait for it.
   ClaimOutcome claim(const BlockKey& key, SessionId session, Time deadline);
   void drop_claims(SessionId session);
   /// Unlinks at once, frees at zero leases. False when absent (or not committed).
@@ -98,17 +114,88 @@ class Shard {
   // -- upkeep -------------------------------------------------------------------------------------
   /// Expires claims and TTLs, frees removed blocks whose leases ended, grows the table; bounded.
   void tick(Time now, std::int64_t wall_ns);
-  /// Re-creates policy state and child counts from index and slot headers, after the actor died.
+  /// Re-creates policy state, units, claims and child counts from index and slot headers, after the
+  /// actor died. Call on a new Shard, before anything else.
   void rebuild();
-  /// Re-adopts a committed block that a scan of headers found, in order of `stamp`. The slot is
-  /// charged. False: the key is there already, or the table is full (the slot is freed).
-  bool adopt(const SlotRef& slot, TenantId tenant, std::uint32_t ranks);
+  /// Re-adopts a committed block that NodeStore::open() found, in that order. The slot is charged.
+  /// False: the key is there already, or the table is full (the slot is freed).
+  bool adopt(const SlotRef& slot, TenantId tenant);
+  /// Calls `fn` for the committed blocks among `limit` entries from `cursor` on. Returns where to
+  /// go on, 0 at the end.
+  std::uint32_t scan(std::uint32_t cursor, std::uint32_t limit,
+                     absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn);
 
   struct Counters {
     std::uint64_t inserts = 0, hits = 0, evictions = 0, removals = 0, expirations = 0, aborts = 0;
-    std::uint64_t refused = 0, quarantined = 0, orphans = 0;
+    std::uint64_t refused = 0, quarantined = 0;
+    std::uint64_t orphans = 0;  ///< inserted without their parent in this shard
+    std::uint64_t adopted = 0;
   };
-  const Counters& counters() const;
+  const Counters& counters() const { return counters_; }
+  std::uint64_t claims() const { return claims_.size(); }
+
+ private:
+  struct Best {
+    EvictionPolicy* policy;
+    Victim victim;
+  };
+  /// Where room for a block was found.
+  enum class Room : std::uint8_t { kHere, kElsewhere, kNowhere };
+  using Skip = absl::FunctionRef<bool(PolicyId)>;
+
+  // shard.cc
+  EvictionPolicy& policy_of(TenantId tenant);
+  const RequestContext* context_of(std::optional<RequestId> request) const;
+  Stamp stamp_now(std::uint32_t position) const;
+  void touch_all(std::span<const TouchItem> touches, const RequestContext* context);
+
+  // shard_units.cc
+  SlotHeader& header_of(const Entry& entry) const;
+  EntryId find_parent(const SlotHeader& header) const;
+  EntryId find_sibling(const BlockKey& key, std::uint32_t ranks) const;
+  void track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context);
+  void lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context);
+  void untrack(EntryId id, EraseCause cause);
+  void forget_child(const SlotHeader& header);
+  template <class Fn>
+  bool all_of_unit(EntryId first, Fn&& fn) const;
+
+  // shard_reserve.cc
+  ReserveOutcome reserve_one(ReserveItem& item, const RequestContext* context, Time now);
+  bool answer_present(ReserveItem& item, EntryId found) const;
+  bool admitted(const ReserveItem& item, const RequestContext* context);
+  bool charge(const ReserveItem& item, Time now);
+  bool take_slot(const ReserveItem& item, Time now, SlotRef* slot);
+  EntryId enter(const ReserveItem& item, EntryId claimed, const SlotRef& slot);
+  void end_claim(EntryId id);
+
+  // shard_evict.cc
+  std::optional<Best> best_victim(Time now, Skip skip);
+  double cheapest_elsewhere() const;
+  Room make_room(Time now);
+  bool evictable(PolicyId unit) const;
+  bool evict_unit(PolicyId unit);
+  void publish_cheapest(Time now);
+  void free_block(EntryId id);
+  bool hide(EntryId id, EraseCause cause, SlotRef* slot);
+
+  // shard_upkeep.cc
+  void expire_claims(Time now);
+  void expire_blocks(std::int64_t wall_ns);
+  void free_removed(std::size_t limit);
+
+  ShardId id_;
+  NodeStore& store_;
+  Index& index_;
+  PolicyFactory make_policy_;
+  absl::flat_hash_map<TenantId, std::unique_ptr<EvictionPolicy>> policies_;
+  absl::flat_hash_map<RequestId, RequestContext> requests_;
+  absl::btree_set<std::pair<Time, EntryId>> claims_;
+  std::vector<EntryId> removed_;  ///< unlinked, waiting for their last lease
+  absl::flat_hash_set<std::uint32_t> touched_;
+  std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
+  std::uint32_t expiry_cursor_ = 0;
+  Counters counters_;
 };
 
 }  // namespace larder

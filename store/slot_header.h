@@ -8,16 +8,19 @@
 namespace larder {
 
 inline constexpr std::uint32_t kSlotHeaderMagic = 0x4c534c54;  // "TLSL" little endian
-inline constexpr std::uint32_t kSlotHeaderVersion = 1;
+inline constexpr std::uint16_t kSlotHeaderVersion = 1;
+/// In a slab's header file one page describes the slab, then its slots' headers follow.
+inline constexpr std::uint64_t kSlotHeadersOffset = 4096;
 
 /// What is known of a slot's block; stands in a file of its own beside the slab (slots hold payload
-/// alone), so that a restart re-adopts blocks by scanning headers. 128 bytes on disk, little endian,
-/// mapped read-only by clients, who read nothing of it but `generation`.
+/// alone), so that a restart re-adopts blocks by scanning headers. 128 bytes on disk, little
+/// endian, mapped read-only by clients, who read nothing of it but `generation`.
 struct SlotHeader {
   /// Only grows, over restarts too; raised before the first byte of every reuse.
   std::atomic<std::uint64_t> generation;
   std::uint32_t magic;
-  std::uint32_t version;
+  std::uint16_t version;
+  std::uint16_t ranks;  ///< of the namespace: how many entries make the block's unit
   std::uint64_t ns;
   std::uint64_t hash_high, hash_low;
   std::uint64_t parent_high, parent_low;

@@ -1,0 +1,59 @@
+#include "store/node_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "store/chain.h"
+#include "store/status_macros.h"
+
+namespace larder {
+
+NodeStore::NodeStore(const Options& options)
+    : ledger(options.capacity),
+      slabs(options.runtime_dir, options.capacity),
+      cheapest(options.shards) {
+  for (std::uint32_t i = 0; i < options.shards; ++i) {
+    indexes.push_back(std::make_unique<Index>(domain));
+    cheapest[i].store(std::numeric_limits<double>::infinity(), std::memory_order_relaxed);
+  }
+}
+
+absl::StatusOr<NodeStore::OpenReport> NodeStore::open(
+    absl::FunctionRef<TenantId(const std::string&)> tenant_of) {
+  OpenReport report;
+  LARDER_ASSIGN_OR_RETURN(report.slabs, slabs.open(tenant_of));
+  report.adopted.resize(shards());
+  for (const SlabId id : slabs.slab_ids())
+    scan(*slabs.find(id), report);
+  for (std::vector<AdoptItem>& items : report.adopted) {
+    std::sort(items.begin(), items.end(), [](const AdoptItem& a, const AdoptItem& b) {
+      return std::tie(a.position, a.slot) < std::tie(b.position, b.slot);
+    });
+  }
+  return report;
+}
+
+void NodeStore::scan(Slab& slab, OpenReport& report) {
+  std::vector<SlotRef> damaged;
+  pools.add_slab(slab, [&](std::uint32_t slot) {
+    const SlotHeader& header = *slab.header(slot);
+    const SlotCondition condition = inspect(header, slab.slot_bytes());
+    if (condition == SlotCondition::kDamaged) damaged.push_back({slab.id(), slot});
+    if (condition != SlotCondition::kCommitted) return condition == SlotCondition::kEmpty;
+    const ShardId shard = shard_of({header.anchor_high, header.anchor_low}, shards());
+    report.adopted[shard.value()].push_back(
+        {.slot = {slab.id(), slot}, .tenant = slab.tenant(), .position = header.position});
+    return false;
+  });
+  for (const SlotRef& slot : damaged)
+    pools.forget(slot);
+  report.slots_quarantined += damaged.size();
+}
+
+void NodeStore::set_capacity(Bytes capacity) {
+  ledger.set_capacity(capacity);
+  slabs.set_capacity(capacity);
+}
+
+}  // namespace larder

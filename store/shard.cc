@@ -1,0 +1,67 @@
+#include "store/shard.h"
+
+#include <utility>
+
+#include "store/assert.h"
+
+namespace larder {
+
+Shard::Shard(ShardId id, NodeStore& store, PolicyFactory make_policy)
+    : id_(id),
+      store_(store),
+      index_(*store.indexes[id.value()]),
+      make_policy_(std::move(make_policy)) {}
+
+Shard::~Shard() = default;
+
+EvictionPolicy& Shard::policy_of(TenantId tenant) {
+  std::unique_ptr<EvictionPolicy>& policy = policies_[tenant];
+  if (policy == nullptr) policy = make_policy_();
+  return *policy;
+}
+
+const RequestContext* Shard::context_of(std::optional<RequestId> request) const {
+  if (!request) return nullptr;
+  const auto it = requests_.find(*request);
+  return it == requests_.end() ? nullptr : &it->second;
+}
+
+Stamp Shard::stamp_now(std::uint32_t position) const {
+  // Within a request the suffix is the older: leaves go first.
+  constexpr std::uint64_t kPositions = 1ULL << kStampPositionBits;
+  const std::uint64_t from_end = kPositions - 1 - (position & (kPositions - 1));
+  return Stamp(store_.sequence.load(std::memory_order_relaxed) << kStampPositionBits | from_end);
+}
+
+void Shard::on_request(const RequestContext& context) {
+  requests_[context.request] = context;
+  policy_of(context.tenant).on_request(context);
+}
+
+void Shard::on_request_end(RequestId request, std::uint32_t output_tokens,
+                           std::span<const TouchItem> touches) {
+  const RequestContext* context = context_of(request);
+  if (context != nullptr) policy_of(context->tenant).on_request_end(*context, output_tokens);
+  touch_all(touches, context);
+  requests_.erase(request);
+}
+
+void Shard::touch(std::span<const TouchItem> touches, std::optional<RequestId> request) {
+  touch_all(touches, context_of(request));
+}
+
+void Shard::touch_all(std::span<const TouchItem> touches, const RequestContext* context) {
+  touched_.clear();
+  for (const TouchItem& item : touches) {
+    const EntryId id = index_.find(item.key);
+    if (id == kNoEntry) continue;
+    const Entry& entry = index_.entry(id);
+    const EntryState state = EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state;
+    if (state == EntryState::kClaimed) continue;
+    if (!touched_.insert(entry.unit).second) continue;
+    policy_of(TenantId(entry.tenant_tier >> 8)).on_hit(PolicyId(entry.unit), item.stamp, context);
+    counters_.hits += 1;
+  }
+}
+
+}  // namespace larder

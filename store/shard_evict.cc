@@ -1,0 +1,217 @@
+// Eviction, erasure and quarantine: how a block leaves.
+
+#include <limits>
+
+#include "absl/container/inlined_vector.h"
+
+#include "store/assert.h"
+#include "store/crash_point.h"
+#include "store/shard.h"
+
+namespace larder {
+
+namespace {
+
+constexpr double kNothing = std::numeric_limits<double>::infinity();
+/// Units evicted in one call: a step stays short, the next batch or tick goes on.
+constexpr std::uint32_t kEvictionsStep = 1'024;
+/// Slot of a quarantined block: it is not given back.
+constexpr std::uint64_t kSlotWithheld = ~0ULL;
+
+}  // namespace
+
+template <class Fn>
+bool Shard::all_of_unit(EntryId first, Fn&& fn) const {
+  EntryId id = first;
+  do {
+    if (!fn(id)) return false;
+    id = EntryId(index_.entry(id).unit_next);
+  } while (id != first);
+  return true;
+}
+
+bool Shard::evictable(PolicyId unit) const {
+  return all_of_unit(EntryId(unit.value()), [this](EntryId id) {
+    const EntryWord word = EntryWord::unpack(index_.entry(id).word.load(std::memory_order_relaxed));
+    return word.state == EntryState::kCommitted && word.leases == 0;
+  });
+}
+
+std::optional<Shard::Best> Shard::best_victim(Time now, Skip skip) {
+  std::optional<Best> best;
+  for (auto& [tenant, policy] : policies_) {
+    const std::optional<Victim> victim = policy->victim(now, skip);
+    if (!victim) continue;
+    if (!best || victim->value < best->victim.value) best = Best{policy.get(), *victim};
+  }
+  return best;
+}
+
+double Shard::cheapest_elsewhere() const {
+  double cheapest = kNothing;
+  for (std::uint32_t i = 0; i < store_.shards(); ++i) {
+    if (i == id_.value()) continue;
+    cheapest = std::min(cheapest, store_.cheapest[i].load(std::memory_order_relaxed));
+  }
+  return cheapest;
+}
+
+void Shard::publish_cheapest(Time now) {
+  const auto best = best_victim(now, [this](PolicyId unit) { return !evictable(unit); });
+  store_.cheapest[id_.value()].store(best ? best->victim.value : kNothing,
+                                     std::memory_order_relaxed);
+}
+
+Shard::Room Shard::make_room(Time now) {
+  for (std::uint32_t step = 0; step < kEvictionsStep; ++step) {
+    if (!store_.ledger.over()) return Room::kHere;
+    const auto best = best_victim(now, [this](PolicyId unit) { return !evictable(unit); });
+    const double elsewhere = cheapest_elsewhere();
+    if (best && best->victim.value <= elsewhere) {
+      evict_unit(best->victim.id);  // leased just now: the next look skips it
+      continue;
+    }
+    if (elsewhere < kNothing) return Room::kElsewhere;
+    free_removed(removed_.size());
+    return store_.ledger.over() ? Room::kNowhere : Room::kHere;
+  }
+  return store_.ledger.over() ? Room::kNowhere : Room::kHere;
+}
+
+bool Shard::evict_over(Time now) {
+  const Room room = make_room(now);
+  index_.maintain();
+  publish_cheapest(now);
+  return room == Room::kElsewhere;
+}
+
+bool Shard::evict_unit(PolicyId unit) {
+  absl::InlinedVector<std::pair<EntryId, std::uint64_t>, 8> taken;
+  const EntryId leader(unit.value());
+  const bool whole = all_of_unit(leader, [&](EntryId id) {
+    Entry& entry = index_.mutable_entry(id);
+    std::uint64_t word = entry.word.load(std::memory_order_relaxed);
+    EntryWord now = EntryWord::unpack(word);
+    if (now.state != EntryState::kCommitted || now.leases != 0) return false;
+    now.state = EntryState::kFree;
+    // Acquire: the last reader's loads are done before the slot is anyone else's.
+    if (!entry.word.compare_exchange_strong(word, now.pack(), std::memory_order_acq_rel)) {
+      return false;
+    }
+    taken.emplace_back(id, word);
+    return true;
+  });
+  if (!whole) {
+    for (const auto& [id, word] : taken) {
+      index_.mutable_entry(id).word.store(word, std::memory_order_release);
+    }
+    return false;
+  }
+  // The leader last: so the unit has one name until it is gone.
+  for (auto it = taken.rbegin(); it != taken.rend(); ++it) {
+    untrack(it->first, EraseCause::kEvicted);
+    index_.unlink(it->first);
+    free_block(it->first);
+  }
+  counters_.evictions += taken.size();
+  return true;
+}
+
+void Shard::free_block(EntryId id) {
+  Entry& entry = index_.mutable_entry(id);
+  const std::uint64_t packed = entry.slot.load(std::memory_order_relaxed);
+  if (packed != kSlotWithheld) {
+    const SlotRef slot = unpack_slot(packed);
+    store_.slabs.clear(slot);
+    crash_point("evict");
+    store_.ledger.refund(store_.slabs.slot_bytes(slot));
+    store_.pools.give(slot);
+  }
+  index_.free_entry(id);
+}
+
+std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uint32_t count,
+                                     Time now) {
+  const auto it = policies_.find(tenant);
+  if (it == policies_.end()) return 0;
+  const auto elsewhere = [&](PolicyId unit) {
+    return all_of_unit(EntryId(unit.value()), [&](EntryId id) {
+      const std::uint64_t slot = index_.entry(id).slot.load(std::memory_order_relaxed);
+      return store_.slabs.slot_bytes(unpack_slot(slot)) != slot_bytes;
+    });
+  };
+  std::uint32_t evicted = 0;
+  for (std::uint32_t step = 0; step < count && step < kEvictionsStep; ++step) {
+    const auto victim =
+        it->second->victim(now, [&](PolicyId unit) { return elsewhere(unit) || !evictable(unit); });
+    if (!victim) break;
+    const std::uint64_t before = counters_.evictions;
+    evict_unit(victim->id);
+    evicted += static_cast<std::uint32_t>(counters_.evictions - before);
+    if (evicted >= count) break;
+  }
+  return evicted;
+}
+
+bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limit) {
+  const Slab* slab = store_.slabs.find(slab_id);
+  if (slab == nullptr) return true;
+  for (std::uint32_t looked = 0; *cursor < slab->slots() && looked < limit; ++looked) {
+    const SlotRef slot{slab_id, (*cursor)++};
+    SlotHeader& header = *slab->header(slot.slot);
+    if (header.committed.load(std::memory_order_acquire) != 1) continue;
+    const EntryId id = index_.find(peek_key(header));
+    if (id == kNoEntry) continue;  // another shard's
+    const Entry& entry = index_.entry(id);
+    if (EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state !=
+            EntryState::kCommitted ||
+        entry.slot.load(std::memory_order_relaxed) != pack_slot(slot)) {
+      continue;
+    }
+    const PolicyId unit(entry.unit);
+    if (evictable(unit)) evict_unit(unit);
+  }
+  free_removed(removed_.size());
+  index_.maintain();
+  return *cursor >= slab->slots();
+}
+
+bool Shard::hide(EntryId id, EraseCause cause, SlotRef* slot) {
+  Entry& entry = index_.mutable_entry(id);
+  std::uint64_t word = entry.word.load(std::memory_order_relaxed);
+  EntryWord removed;
+  do {
+    removed = EntryWord::unpack(word);
+    if (removed.state != EntryState::kCommitted) return false;
+    removed.state = EntryState::kRemoved;
+  } while (!entry.word.compare_exchange_weak(word, removed.pack(), std::memory_order_acq_rel,
+                                             std::memory_order_relaxed));
+  *slot = unpack_slot(entry.slot.load(std::memory_order_relaxed));
+  untrack(id, cause);
+  index_.unlink(id);
+  store_.slabs.clear(*slot);
+  return true;
+}
+
+bool Shard::erase(const BlockKey& key, EraseCause cause) {
+  const EntryId id = index_.find(key);
+  SlotRef slot;
+  if (id == kNoEntry || !hide(id, cause, &slot)) return false;
+  (cause == EraseCause::kExpired ? counters_.expirations : counters_.removals) += 1;
+  removed_.push_back(id);
+  free_removed(1);
+  return true;
+}
+
+void Shard::quarantine(const BlockKey& key) {
+  const EntryId id = index_.find(key);
+  SlotRef slot;
+  if (id == kNoEntry || !hide(id, EraseCause::kQuarantined, &slot)) return;
+  counters_.quarantined += 1;
+  store_.ledger.refund(store_.slabs.slot_bytes(slot));
+  store_.pools.forget(slot);
+  index_.mutable_entry(id).slot.store(kSlotWithheld, std::memory_order_relaxed);
+  removed_.push_back(id);
+}
+
+}  // namespace larder

@@ -1,0 +1,210 @@
+// reserve, abort, claim: how an entry comes to be.
+
+#include <bit>
+
+#include "store/assert.h"
+#include "store/crash_point.h"
+#include "store/shard.h"
+
+namespace larder {
+
+namespace {
+
+EntryWord word_of(const Entry& entry) {
+  return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
+}
+
+Time claim_deadline(const Entry& entry) {
+  const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
+  return Time(Duration(std::bit_cast<std::int64_t>(ns)));
+}
+
+void set_claim_deadline(Entry& entry, Time deadline) {
+  const auto ns = std::bit_cast<std::uint64_t>(std::int64_t{deadline.time_since_epoch().count()});
+  entry.unit = static_cast<std::uint32_t>(ns >> 32);
+  entry.unit_next = static_cast<std::uint32_t>(ns);
+}
+
+}  // namespace
+
+void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now) {
+  const RequestContext* context = context_of(request);
+  for (ReserveItem& item : items) {
+    if (item.outcome == ReserveOutcome::kNoSlot) item.outcome = reserve_one(item, context, now);
+  }
+  index_.maintain();
+  publish_cheapest(now);
+}
+
+ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* context, Time now) {
+  const EntryId found = index_.find(item.key);
+  if (found != kNoEntry && answer_present(item, found)) return item.outcome;
+  if (!admitted(item, context)) {
+    counters_.refused += 1;
+    return ReserveOutcome::kRefused;
+  }
+  if (!charge(item, now)) return ReserveOutcome::kNoSlot;
+  SlotRef slot;
+  if (!take_slot(item, now, &slot)) {
+    store_.ledger.refund(item.slot_bytes);
+    return ReserveOutcome::kNoSlot;
+  }
+  const EntryId id = enter(item, found, slot);
+  if (id == kNoEntry) {
+    store_.pools.give(slot);
+    store_.ledger.refund(item.slot_bytes);
+    return ReserveOutcome::kFull;
+  }
+  crash_point("reserve");
+  track(id, item.slot_bytes, stamp_now(item.position), context);
+  counters_.inserts += 1;
+  item.entry = id;
+  item.entry_generation = word_of(index_.entry(id)).generation;
+  item.slot = slot;
+  return ReserveOutcome::kReserved;
+}
+
+bool Shard::answer_present(ReserveItem& item, EntryId found) const {
+  const Entry& entry = index_.entry(found);
+  const EntryState state = word_of(entry).state;
+  if (state == EntryState::kClaimed) return false;
+  item.entry = found;
+  if (entry.length.load(std::memory_order_relaxed) != item.length.count) {
+    item.outcome = ReserveOutcome::kSizeMismatch;
+  } else if (state == EntryState::kFilling) {
+    item.outcome = ReserveOutcome::kInFlight;
+  } else {
+    item.outcome = ReserveOutcome::kPresent;
+  }
+  return true;
+}
+
+bool Shard::admitted(const ReserveItem& item, const RequestContext* context) {
+  // The other ranks of an admitted position go with it.
+  if (find_sibling(item.key, item.ranks) != kNoEntry) return true;
+  PolicyInsert candidate{.id = PolicyId(kNoEntry.value()),
+                         .parent = {},
+                         .size = item.slot_bytes * item.ranks,
+                         .stamp = stamp_now(item.position),
+                         .position = item.position};
+  BlockKey parent = item.key;
+  parent.hash = item.parent;
+  const EntryId parent_id = parent.hash == BlockHash{} ? kNoEntry : index_.find(parent);
+  if (parent_id != kNoEntry) {
+    const Entry& entry = index_.entry(parent_id);
+    if (word_of(entry).state != EntryState::kClaimed) candidate.parent = PolicyId(entry.unit);
+  }
+  return policy_of(item.tenant).admit(candidate, context);
+}
+
+bool Shard::charge(const ReserveItem& item, Time now) {
+  const Bytes capacity = store_.ledger.capacity();
+  if (item.slot_bytes > capacity) return false;
+  store_.ledger.charge(item.slot_bytes);
+  if (!store_.ledger.over() || make_room(now) == Room::kHere) return true;
+  // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.
+  const Bytes reserve = item.slot_bytes <= limits::kReserveSlotMax
+                            ? Bytes{capacity.count / limits::kReserveShare}
+                            : Bytes{0};
+  if (store_.ledger.used() <= capacity + reserve) return true;
+  store_.ledger.refund(item.slot_bytes);
+  return false;
+}
+
+bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
+  if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
+  free_removed(removed_.size());
+  if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
+  // Memory that can be had costs no block.
+  if (store_.slabs.may_grow(item.tenant, item.slot_bytes) ||
+      store_.pools.has_spare_slab(item.tenant, item.slot_bytes)) {
+    return false;
+  }
+  return evict_from_pool(item.tenant, item.slot_bytes, 1, now) > 0 &&
+         store_.pools.take(item.tenant, item.slot_bytes, slot);
+}
+
+EntryId Shard::enter(const ReserveItem& item, EntryId claimed, const SlotRef& slot) {
+  EntryId id = claimed;
+  if (id == kNoEntry) {
+    const auto inserted = index_.insert(item.key, EntryState::kFilling);
+    if (!inserted.ok()) return kNoEntry;
+    id = *inserted;
+  } else {
+    claims_.erase({claim_deadline(index_.entry(id)), id});
+  }
+  store_.slabs.begin_reuse(slot);
+  store_.slabs.prepare(slot, {.key = item.key,
+                              .parent = item.parent,
+                              .anchor = item.anchor,
+                              .engine_hash = item.engine_hash,
+                              .writer = item.writer,
+                              .expiry_wall_ns = item.expiry_wall_ns,
+                              .length = static_cast<std::uint32_t>(item.length.count),
+                              .position = item.position,
+                              .ranks = item.ranks});
+  Entry& entry = index_.mutable_entry(id);
+  entry.slot.store(pack_slot(slot), std::memory_order_relaxed);
+  entry.length.store(static_cast<std::uint32_t>(item.length.count), std::memory_order_relaxed);
+  entry.tenant_tier = item.tenant.value() << 8 | static_cast<std::uint32_t>(Tier::kHost);
+  EntryWord word = word_of(entry);
+  word.state = EntryState::kFilling;
+  entry.word.store(word.pack(), std::memory_order_release);
+  return id;
+}
+
+void Shard::abort(EntryId entry_id, std::uint64_t entry_generation) {
+  if (entry_id == kNoEntry) return;
+  Entry& entry = index_.mutable_entry(entry_id);
+  const EntryWord filling{.state = EntryState::kFilling, .generation = entry_generation};
+  const EntryWord gone{.state = EntryState::kFree, .generation = entry_generation};
+  std::uint64_t word = filling.pack();
+  if (!entry.word.compare_exchange_strong(word, gone.pack(), std::memory_order_acq_rel)) return;
+  untrack(entry_id, EraseCause::kAborted);
+  index_.unlink(entry_id);
+  free_block(entry_id);
+  counters_.aborts += 1;
+}
+
+ClaimOutcome Shard::claim(const BlockKey& key, SessionId session, Time deadline) {
+  EntryId id = index_.find(key);
+  if (id == kNoEntry) {
+    const auto inserted = index_.insert(key, EntryState::kClaimed);
+    if (!inserted.ok()) return ClaimOutcome::kClaimed;
+    id = *inserted;
+  } else {
+    const Entry& entry = index_.entry(id);
+    const EntryState state = word_of(entry).state;
+    if (state == EntryState::kCommitted) return ClaimOutcome::kPresent;
+    if (state == EntryState::kFilling) return ClaimOutcome::kPending;
+    if (entry.slot.load(std::memory_order_relaxed) != session.value()) {
+      return ClaimOutcome::kPending;
+    }
+    claims_.erase({claim_deadline(entry), id});
+  }
+  Entry& entry = index_.mutable_entry(id);
+  entry.slot.store(session.value(), std::memory_order_relaxed);
+  set_claim_deadline(entry, deadline);
+  claims_.insert({deadline, id});
+  return ClaimOutcome::kClaimed;
+}
+
+void Shard::end_claim(EntryId id) {
+  LARDER_ASSERT(word_of(index_.entry(id)).state == EntryState::kClaimed);
+  index_.unlink(id);
+  index_.free_entry(id);
+}
+
+void Shard::drop_claims(SessionId session) {
+  for (auto it = claims_.begin(); it != claims_.end();) {
+    const EntryId id = it->second;
+    if (index_.entry(id).slot.load(std::memory_order_relaxed) != session.value()) {
+      ++it;
+      continue;
+    }
+    it = claims_.erase(it);
+    end_claim(id);
+  }
+}
+
+}  // namespace larder

@@ -1,0 +1,123 @@
+// Units: the entries of one position of one group over all ranks, in a ring.
+
+#include "store/assert.h"
+#include "store/shard.h"
+
+namespace larder {
+
+namespace {
+
+constexpr std::uint32_t kNoUnit = 0xffffffff;
+
+bool is_tracked(const Entry& entry) {
+  const EntryState state = EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state;
+  return (state == EntryState::kFilling || state == EntryState::kCommitted) &&
+         entry.unit != kNoUnit;
+}
+
+BlockKey key_of(const SlotHeader& header) {
+  return {.ns = NamespaceId(header.ns),
+          .hash = {header.hash_high, header.hash_low},
+          .group = GroupId(header.group),
+          .rank = Rank(header.rank)};
+}
+
+}  // namespace
+
+SlotHeader& Shard::header_of(const Entry& entry) const {
+  return *store_.slabs.header(unpack_slot(entry.slot.load(std::memory_order_relaxed)));
+}
+
+EntryId Shard::find_parent(const SlotHeader& header) const {
+  BlockKey key = key_of(header);
+  key.hash = {header.parent_high, header.parent_low};
+  if (key.hash == BlockHash{}) return kNoEntry;
+  const EntryId id = index_.find(key);
+  return id != kNoEntry && is_tracked(index_.entry(id)) ? id : kNoEntry;
+}
+
+EntryId Shard::find_sibling(const BlockKey& key, std::uint32_t ranks) const {
+  BlockKey sibling = key;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (rank == key.rank.value()) continue;
+    sibling.rank = Rank(static_cast<std::uint16_t>(rank));
+    const EntryId id = index_.find(sibling);
+    if (id != kNoEntry && is_tracked(index_.entry(id))) return id;
+  }
+  return kNoEntry;
+}
+
+void Shard::track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context) {
+  Entry& entry = index_.mutable_entry(id);
+  const SlotHeader& header = header_of(entry);
+  entry.unit = kNoUnit;  // not its own sibling or parent
+  const EntryId parent = find_parent(header);
+  if (parent != kNoEntry) {
+    index_.mutable_entry(parent).children.fetch_add(1, std::memory_order_relaxed);
+  } else if (header.parent_high != 0 || header.parent_low != 0) {
+    counters_.orphans += 1;
+  }
+  if (header.expiry_wall_ns != 0) expiring_ += 1;
+  const EntryId sibling = find_sibling(key_of(header), header.ranks);
+  if (sibling == kNoEntry) {
+    entry.unit_next = id.value();
+    lead_unit(id, slot_bytes * header.ranks, stamp, context);
+    return;
+  }
+  Entry& other = index_.mutable_entry(sibling);
+  entry.unit = other.unit;
+  entry.unit_next = other.unit_next;
+  other.unit_next = id.value();
+}
+
+void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context) {
+  Entry& entry = index_.mutable_entry(id);
+  const SlotHeader& header = header_of(entry);
+  PolicyInsert insert{.id = PolicyId(id.value()),
+                      .parent = {},
+                      .size = size,
+                      .stamp = stamp,
+                      .position = header.position};
+  const EntryId parent = find_parent(header);
+  if (parent != kNoEntry) insert.parent = PolicyId(index_.entry(parent).unit);
+  entry.unit = id.value();
+  policy_of(TenantId(entry.tenant_tier >> 8)).on_insert(insert, context);
+}
+
+void Shard::forget_child(const SlotHeader& header) {
+  const EntryId parent = find_parent(header);
+  if (parent == kNoEntry) return;
+  std::atomic<std::uint32_t>& children = index_.mutable_entry(parent).children;
+  // A parent that left and came back has not counted the children it had before.
+  const std::uint32_t count = children.load(std::memory_order_relaxed);
+  if (count > 0) children.store(count - 1, std::memory_order_relaxed);
+}
+
+void Shard::untrack(EntryId id, EraseCause cause) {
+  Entry& entry = index_.mutable_entry(id);
+  const SlotHeader& header = header_of(entry);
+  forget_child(header);
+  if (header.expiry_wall_ns != 0) expiring_ -= 1;
+  EvictionPolicy& policy = policy_of(TenantId(entry.tenant_tier >> 8));
+  const bool led = entry.unit == id.value();
+  if (led) policy.on_erase(PolicyId(id.value()), cause);
+  const EntryId next(entry.unit_next);
+  entry.unit = kNoUnit;
+  if (next == id) return;
+  EntryId before = next;
+  std::uint32_t left = 1;
+  while (index_.entry(before).unit_next != id.value()) {
+    if (led) index_.mutable_entry(before).unit = next.value();
+    before = EntryId(index_.entry(before).unit_next);
+    left += 1;
+  }
+  Entry& last = index_.mutable_entry(before);
+  last.unit_next = next.value();
+  if (!led) return;
+  last.unit = next.value();
+  // A unit without one of its ranks serves no match: it goes first.
+  const SlotRef slot = unpack_slot(index_.entry(next).slot.load(std::memory_order_relaxed));
+  lead_unit(next, store_.slabs.slot_bytes(slot) * left, Stamp(0), nullptr);
+}
+
+}  // namespace larder

@@ -1,0 +1,78 @@
+// tick and scan: a bounded slice of what is due.
+
+#include <algorithm>
+
+#include "store/assert.h"
+#include "store/shard.h"
+
+namespace larder {
+
+namespace {
+
+constexpr std::uint32_t kClaimsStep = 1'024;
+constexpr std::uint32_t kEntriesStep = 1'024;
+constexpr std::size_t kRemovedStep = 1'024;
+
+EntryWord word_of(const Entry& entry) {
+  return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
+}
+
+}  // namespace
+
+void Shard::tick(Time now, std::int64_t wall_ns) {
+  expire_claims(now);
+  expire_blocks(wall_ns);
+  free_removed(kRemovedStep);
+  index_.maintain();
+  publish_cheapest(now);
+}
+
+void Shard::expire_claims(Time now) {
+  for (std::uint32_t step = 0; step < kClaimsStep && !claims_.empty(); ++step) {
+    const auto [deadline, id] = *claims_.begin();
+    if (deadline > now) return;
+    claims_.erase(claims_.begin());
+    end_claim(id);
+  }
+}
+
+void Shard::expire_blocks(std::int64_t wall_ns) {
+  if (expiring_ == 0) return;
+  std::vector<BlockKey> expired;
+  expiry_cursor_ = scan(expiry_cursor_, kEntriesStep,
+                        [&](EntryId /*id*/, const Entry& /*entry*/, const SlotHeader& header) {
+                          if (header.expiry_wall_ns == 0 || header.expiry_wall_ns > wall_ns) return;
+                          expired.push_back({.ns = NamespaceId(header.ns),
+                                             .hash = {header.hash_high, header.hash_low},
+                                             .group = GroupId(header.group),
+                                             .rank = Rank(header.rank)});
+                        });
+  for (const BlockKey& key : expired)
+    erase(key, EraseCause::kExpired);
+}
+
+void Shard::free_removed(std::size_t limit) {
+  std::size_t looked = 0;
+  for (std::size_t i = removed_.size(); i-- > 0 && looked < limit; ++looked) {
+    if (word_of(index_.entry(removed_[i])).leases != 0) continue;
+    free_block(removed_[i]);
+    removed_[i] = removed_.back();
+    removed_.pop_back();
+  }
+}
+
+std::uint32_t Shard::scan(std::uint32_t cursor, std::uint32_t limit,
+                          absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn) {
+  const std::uint32_t entries = index_.entry_limit();
+  const auto end =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(entries, std::uint64_t{cursor} + limit));
+  for (; cursor < end; ++cursor) {
+    const Entry& entry = index_.entry(EntryId(cursor));
+    if (word_of(entry).state == EntryState::kCommitted) {
+      fn(EntryId(cursor), entry, header_of(entry));
+    }
+  }
+  return cursor < entries ? cursor : 0;
+}
+
+}  // namespace larder

@@ -1,0 +1,278 @@
+#include "store/slab_store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "store/assert.h"
+#include "store/status_macros.h"
+
+namespace larder {
+
+namespace {
+
+/// Ids handed out before the file that remembers the next one is written again.
+constexpr std::uint32_t kIdsAhead = 1024;
+
+std::string next_id_path(const std::string& dir) {
+  return dir + "/slab-next-id";
+}
+
+/// The number in `slab-<number><suffix>`.
+std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffix) {
+  constexpr std::string_view kPrefix = "slab-";
+  if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return {};
+  if (name.size() <= kPrefix.size() + suffix.size()) return {};
+  const char* begin = name.data() + kPrefix.size();
+  const char* end = name.data() + name.size() - suffix.size();
+  std::uint32_t id = 0;
+  const auto [stop, error] = std::from_chars(begin, end, id);
+  if (error != std::errc() || stop != end) return {};
+  return id;
+}
+
+struct Listing {
+  std::vector<SlabId> headers;
+  std::vector<SlabId> data;
+  std::vector<std::string> unfinished;
+  std::uint32_t id_max = 0;
+};
+
+absl::StatusOr<Listing> list(const std::string& dir) {
+  Listing listing;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    for (const char* suffix : {".hdr", ".data", ".hdr.tmp", ".hdr.bad", ".data.bad"}) {
+      const auto id = id_in(name, suffix);
+      if (!id) continue;
+      listing.id_max = std::max(listing.id_max, *id);
+      if (std::string_view(suffix) == ".hdr") listing.headers.emplace_back(*id);
+      if (std::string_view(suffix) == ".data") listing.data.emplace_back(*id);
+      if (std::string_view(suffix) == ".hdr.tmp") listing.unfinished.push_back(it->path().string());
+    }
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), fmt::format("{}: list", dir));
+  std::sort(listing.headers.begin(), listing.headers.end());
+  return listing;
+}
+
+}  // namespace
+
+SlabStore::SlabStore(std::string dir, Bytes capacity)
+    : dir_(std::move(dir)),
+      capacity_(capacity.count),
+      by_id_(std::make_unique<std::atomic<Slab*>[]>(limits::kSlabsMax)) {}
+
+SlabStore::~SlabStore() = default;
+
+// -- start ---------------------------------------------------------------------------------------
+
+absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
+    absl::FunctionRef<TenantId(const std::string&)> tenant_of) {
+  LARDER_ASSIGN_OR_RETURN(Listing listing, list(dir_));
+  OpenReport report;
+  std::vector<std::unique_ptr<Slab>> found;
+  std::vector<std::pair<SlabId, absl::Status>> damaged;
+  for (const SlabId id : listing.headers) {
+    auto slab = Slab::open(dir_, id);
+    if (slab.status().code() == absl::StatusCode::kFailedPrecondition) return slab.status();
+    if (slab.ok()) {
+      found.push_back(*std::move(slab));
+    } else {
+      damaged.emplace_back(id, slab.status());
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  LARDER_RETURN_IF_ERROR(read_next_id(listing.id_max));
+  for (const auto& [id, why] : damaged)
+    set_aside(id, why, report);
+  for (const std::string& path : listing.unfinished)
+    ::unlink(path.c_str());
+  for (const SlabId id : listing.data) {
+    // Without a header file it was being made, or was nearly gone: no block stands in it.
+    const bool whole = std::binary_search(listing.headers.begin(), listing.headers.end(), id);
+    if (!whole) ::unlink(Slab::data_path(dir_, id).c_str());
+  }
+  for (auto& slab : found) {
+    slab->set_tenant(tenant_of(slab->tenant_name()));
+    put_into_service(std::move(slab));
+    report.slabs += 1;
+  }
+  return report;
+}
+
+void SlabStore::set_aside(SlabId id, const absl::Status& why, OpenReport& report) {
+  for (const std::string& path : {Slab::header_path(dir_, id), Slab::data_path(dir_, id)}) {
+    std::rename(path.c_str(), (path + ".bad").c_str());  // the data file may be the missing part
+  }
+  report.slabs_set_aside += 1;
+  report.messages.push_back(fmt::format("{}; set aside as .bad", std::string(why.message())));
+}
+
+absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
+  next_id_ = seen_max + 1;
+  const std::string path = next_id_path(dir_);
+  if (std::FILE* file = std::fopen(path.c_str(), "re"); file != nullptr) {
+    std::uint32_t stored = 0;
+    if (std::fscanf(file, "%u", &stored) == 1) next_id_ = std::max(next_id_, stored);
+    std::fclose(file);
+  }
+  return write_next_id(next_id_ + kIdsAhead);
+}
+
+absl::Status SlabStore::write_next_id(std::uint32_t next) {
+  const std::string path = next_id_path(dir_);
+  const std::string temporary = path + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  if (file == nullptr) return absl::ErrnoToStatus(errno, fmt::format("{}: create", temporary));
+  const bool written = std::fprintf(file, "%u\n", next) > 0;
+  const bool closed = std::fclose(file) == 0;
+  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, fmt::format("{}: write", path));
+  }
+  written_next_id_ = next;
+  return absl::OkStatus();
+}
+
+// -- growing and shrinking -----------------------------------------------------------------------
+
+std::uint32_t SlabStore::slots_per_slab(Bytes slot_bytes) const {
+  const std::uint64_t share = capacity_.load(std::memory_order_relaxed) / limits::kSlabsPerCapacity;
+  const std::uint64_t wanted = (share + slot_bytes.count - 1) / slot_bytes.count;
+  const std::uint64_t fitting = limits::kSlabBytesMax.count / slot_bytes.count;
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(wanted, fitting)));
+}
+
+bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes) const {
+  const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
+  if (slot_bytes.count > capacity) return false;
+  absl::MutexLock lock(&mutex_);
+  if (slabs_.size() >= limits::kSlabsMax) return false;
+  // One slab of every other pool may stand beyond capacity, and one of this pool as it grows.
+  std::uint64_t beyond = 0;
+  for (const auto& [name, count] : pool_slabs_) {
+    if (name == PoolName{tenant, slot_bytes}) continue;
+    beyond += name.second.count * slots_per_slab(name.second);
+  }
+  const std::uint64_t total = total_bytes().count;
+  const std::uint64_t counted = total - std::min(total, beyond);
+  // Small slots get a reserve: free slots remain while all of capacity is committed.
+  return counted < capacity || (counted == capacity && slot_bytes <= limits::kReserveSlotMax);
+}
+
+absl::StatusOr<SlabId> SlabStore::take_id() {
+  if (slabs_.size() + retired_.size() >= limits::kSlabsMax) {
+    return absl::ResourceExhaustedError(fmt::format("more than {} slabs", limits::kSlabsMax));
+  }
+  // find() keeps one slab a remainder.
+  while (by_id_[next_id_ % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
+    next_id_ += 1;
+  }
+  if (next_id_ >= written_next_id_) {
+    LARDER_RETURN_IF_ERROR(write_next_id(next_id_ + kIdsAhead));
+  }
+  return SlabId(next_id_++);
+}
+
+void SlabStore::put_into_service(std::unique_ptr<Slab> slab) {
+  Slab* raw = slab.get();
+  std::atomic<Slab*>& place = by_id_[raw->id().value() % limits::kSlabsMax];
+  LARDER_ASSERT(place.load(std::memory_order_relaxed) == nullptr);
+  pool_slabs_[{raw->tenant(), raw->slot_bytes()}] += 1;
+  total_bytes_.fetch_add(raw->bytes().count, std::memory_order_relaxed);
+  slabs_.emplace(raw->id(), std::move(slab));
+  place.store(raw, std::memory_order_release);
+}
+
+absl::StatusOr<Slab*> SlabStore::create(TenantId tenant, const std::string& tenant_name,
+                                        Bytes slot_bytes) {
+  LARDER_ASSERT(slot_bytes.count > 0);
+  SlabId id;
+  {
+    absl::MutexLock lock(&mutex_);
+    LARDER_ASSIGN_OR_RETURN(id, take_id());
+  }
+  // Allocation takes milliseconds: outside the lock.
+  LARDER_ASSIGN_OR_RETURN(std::unique_ptr<Slab> slab,
+                          Slab::make(dir_, {.id = id,
+                                            .tenant = tenant,
+                                            .tenant_name = tenant_name,
+                                            .slot_bytes = slot_bytes,
+                                            .slots = slots_per_slab(slot_bytes)}));
+  Slab* raw = slab.get();
+  absl::MutexLock lock(&mutex_);
+  put_into_service(std::move(slab));
+  return raw;
+}
+
+absl::Status SlabStore::retire(SlabId id) {
+  absl::MutexLock lock(&mutex_);
+  auto node = slabs_.extract(id);
+  if (node.empty()) return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
+  Slab& slab = *node.mapped();
+  slab.raise_generations();
+  by_id_[id.value() % limits::kSlabsMax].store(nullptr, std::memory_order_release);
+  total_bytes_.fetch_sub(slab.bytes().count, std::memory_order_relaxed);
+  const PoolName name{slab.tenant(), slab.slot_bytes()};
+  if (--pool_slabs_[name] == 0) pool_slabs_.erase(name);
+  // The header file first: a data file alone is garbage at the next start.
+  ::unlink(Slab::header_path(dir_, id).c_str());
+  ::unlink(Slab::data_path(dir_, id).c_str());
+  absl::Status punched = slab.punch();
+  retired_.insert(std::move(node));
+  return punched;
+}
+
+void SlabStore::release_retired(SlabId id) {
+  std::map<SlabId, std::unique_ptr<Slab>>::node_type node;
+  {
+    absl::MutexLock lock(&mutex_);
+    node = retired_.extract(id);
+  }
+}
+
+absl::StatusOr<SlabFds> SlabStore::open_read_only(SlabId id) const {
+  absl::MutexLock lock(&mutex_);
+  if (!slabs_.contains(id)) {
+    return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
+  }
+  SlabFds fds;
+  const std::string data = Slab::data_path(dir_, id);
+  fds.data = ::open(data.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fds.data < 0) return absl::ErrnoToStatus(errno, fmt::format("{}: open", data));
+  const std::string headers = Slab::header_path(dir_, id);
+  fds.headers = ::open(headers.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fds.headers >= 0) return fds;
+  const int error = errno;
+  ::close(fds.data);
+  return absl::ErrnoToStatus(error, fmt::format("{}: open", headers));
+}
+
+std::vector<SlabId> SlabStore::slab_ids() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<SlabId> ids;
+  for (const auto& [id, slab] : slabs_)
+    ids.push_back(id);
+  return ids;
+}
+
+Bytes SlabStore::retired_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  Bytes sum;
+  for (const auto& [id, slab] : retired_)
+    sum = sum + slab->bytes();
+  return sum;
+}
+
+}  // namespace larder
