@@ -1,0 +1,163 @@
+#include <filesystem>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "actors/config.h"
+#include "actors/config_keys.h"
+#include "store/status_macros.h"
+
+namespace larder {
+namespace {
+
+constexpr std::uintmax_t kFileBytesMax = 1 << 20;
+constexpr const char* kVersion = "larderd 0.1.0";
+
+absl::Status from(const std::string& source, const absl::Status& status) {
+  return {status.code(), fmt::format("{}: {}", source, std::string(status.message()))};
+}
+
+/// The text that the key's own parser takes, so that a file and a flag mean the same.
+std::optional<std::string> plain_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+absl::Status apply_table(Config& config, const std::string& path, const toml::table& table) {
+  for (const auto& [name, node] : table) {
+    const std::string key_name(name.str());
+    const std::string where = fmt::format("{}:{}", path, node.source().begin.line);
+    const ConfigKey* key = find_config_key(key_name);
+    if (key == nullptr) {
+      return absl::InvalidArgumentError(fmt::format("{}: unknown key {}", where, key_name));
+    }
+    const auto value = plain_text(node);
+    if (!value) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: {}: must be a text, a number, true or false", where, key_name));
+    }
+    if (absl::Status status = assign(config, *key, *value); !status.ok()) {
+      return from(where, status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status apply_file(Config& config, const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) return absl::NotFoundError(fmt::format("{}: {}", path, error.message()));
+  if (size > kFileBytesMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: has {} bytes, must be at most {}", path, size, kFileBytesMax));
+  }
+  try {
+    return apply_table(config, path, toml::parse_file(path));
+  } catch (const toml::parse_error& parse) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}: {}", path, parse.source().begin.line,
+                                                  std::string(parse.description())));
+  }
+}
+
+absl::Status apply_environment(Config& config, const Environment& env) {
+  for (const ConfigKey& key : config_keys()) {
+    const auto value = env(key.env());
+    if (!value) continue;
+    if (absl::Status status = assign(config, key, *value); !status.ok()) {
+      return from(key.env(), status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// What stood on the command line, before any of it was believed.
+struct Flags {
+  std::string config_file;
+  bool print_config = false;
+  std::map<std::string, std::string> values;  // by key
+};
+
+void declare(CLI::App& app, Flags& flags) {
+  app.add_option("--config", flags.config_file, "TOML file; see --print-config");
+  app.add_flag("--print-config", flags.print_config, "print the configuration in effect and exit");
+  app.set_version_flag("--version", kVersion);
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name = key.name;
+    const auto keep = [&flags, name](const std::string& value) { flags.values[name] = value; };
+    const std::string help = fmt::format("{} [{}]", key.help, toml_value(Config{}, key));
+    if (std::holds_alternative<bool Config::*>(key.member)) {
+      app.add_flag_function(
+          key.flag(),
+          [&flags, name](std::int64_t n) { flags.values[name] = n > 0 ? "true" : "false"; }, help);
+    } else {
+      app.add_option_function<std::string>(key.flag(), keep, help)->type_name("VALUE");
+    }
+  }
+  app.footer(
+      "Later wins: defaults, --config FILE, LARDER_<KEY> in the environment, flags.\n"
+      "Example: larderd --listen 127.0.0.1:7440 --host-bytes 4GiB");
+}
+
+absl::Status apply_flags(Config& config, const Flags& flags) {
+  for (const auto& [name, value] : flags.values) {
+    const ConfigKey* key = find_config_key(name);
+    if (absl::Status status = assign(config, *key, value); !status.ok()) {
+      return from(key->flag(), status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// Nothing when the flags were read; else the text of --help or --version.
+absl::StatusOr<std::optional<std::string>> parse_flags(int argc, const char* const* argv,
+                                                       Flags& flags) {
+  CLI::App app{"larderd: keeps the KV cache of prompts and serves it to the workers of a host"};
+  app.name("larderd");
+  declare(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return app.help();
+  } catch (const CLI::CallForVersion&) {
+    return std::string(kVersion) + "\n";
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(fmt::format("{} (--help lists the flags)", error.what()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<Invocation> load_config(int argc, const char* const* argv, const Environment& env,
+                                       const Machine& machine) {
+  Flags flags;
+  LARDER_ASSIGN_OR_RETURN(const auto text, parse_flags(argc, argv, flags));
+  if (text) return Invocation{.action = Invocation::Action::kPrint, .config = {}, .text = *text};
+
+  Config config;
+  if (flags.config_file.empty()) flags.config_file = env("LARDER_CONFIG").value_or("");
+  if (!flags.config_file.empty()) LARDER_RETURN_IF_ERROR(apply_file(config, flags.config_file));
+  LARDER_RETURN_IF_ERROR(apply_environment(config, env));
+  LARDER_RETURN_IF_ERROR(apply_flags(config, flags));
+  LARDER_RETURN_IF_ERROR(config.validate());
+  config = resolved(std::move(config), machine);
+  if (flags.print_config) {
+    return Invocation{
+        .action = Invocation::Action::kPrint, .config = config, .text = to_toml(config)};
+  }
+  return Invocation{.action = Invocation::Action::kRun, .config = std::move(config), .text = {}};
+}
+
+absl::StatusOr<Config> load_config_file(const std::string& path) {
+  Config config;
+  LARDER_RETURN_IF_ERROR(apply_file(config, path));
+  if (absl::Status status = config.validate(); !status.ok()) return from(path, status);
+  return config;
+}
+
+}  // namespace larder

@@ -1,0 +1,214 @@
+#include "ops/trace_reader.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <zstd.h>
+
+#include "store/limits.h"
+#include "store/status_macros.h"
+
+namespace larder {
+namespace {
+
+constexpr std::size_t kReadBytes = 128 << 10;
+constexpr unsigned char kZstdMagic[] = {0x28, 0xb5, 0x2f, 0xfd};
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+struct ZstdFree {
+  void operator()(ZSTD_DStream* zstd) const { ZSTD_freeDStream(zstd); }
+};
+
+}  // namespace
+
+struct TraceReader::Stream {
+  std::string path;
+  std::unique_ptr<std::FILE, FileCloser> file;
+  std::unique_ptr<ZSTD_DStream, ZstdFree> zstd;  // null: plain text
+  bool frame_open = false;                       // in the middle of a compressed frame
+  std::uint64_t line = 0;
+  std::string text;  // read and not yet given out
+  std::size_t taken = 0;
+  bool end = false;
+
+  std::string where() const { return fmt::format("{}:{}", path, line); }
+  absl::Status fill();
+  absl::Status decompress(const std::string& in);
+  absl::StatusOr<bool> next_line(std::string& out);
+};
+
+absl::Status TraceReader::Stream::fill() {
+  std::string raw(kReadBytes, '\0');
+  raw.resize(std::fread(raw.data(), 1, raw.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    return absl::UnavailableError(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  if (raw.empty()) {
+    end = true;
+    if (!frame_open) return absl::OkStatus();
+    return absl::DataLossError(fmt::format("{}: compressed stream ends too early", where()));
+  }
+  if (zstd) return decompress(raw);
+  text += raw;
+  return absl::OkStatus();
+}
+
+absl::Status TraceReader::Stream::decompress(const std::string& in) {
+  ZSTD_inBuffer input{in.data(), in.size(), 0};
+  std::string piece(ZSTD_DStreamOutSize(), '\0');
+  bool full = false;  // the output was filled: more may be waiting inside
+  while (input.pos < input.size || full) {
+    ZSTD_outBuffer output{piece.data(), piece.size(), 0};
+    const std::size_t code = ZSTD_decompressStream(zstd.get(), &output, &input);
+    if (ZSTD_isError(code) != 0) {
+      return absl::DataLossError(fmt::format("{}: {}", where(), ZSTD_getErrorName(code)));
+    }
+    text.append(piece, 0, output.pos);
+    full = output.pos == output.size;
+    if (output.pos > 0 || input.pos > 0) frame_open = code != 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> TraceReader::Stream::next_line(std::string& out) {
+  std::size_t searched = taken;
+  while (true) {
+    const std::size_t newline = text.find('\n', searched);
+    if (newline != std::string::npos) {
+      out.assign(text, taken, newline - taken);
+      taken = newline + 1;
+      break;
+    }
+    if (text.size() - taken > kLineBytesMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}:{}: line is longer than {} bytes", path, line + 1, kLineBytesMax));
+    }
+    if (end) {
+      if (taken == text.size()) return false;
+      out.assign(text, taken);  // the last line has no newline
+      taken = text.size();
+      break;
+    }
+    text.erase(0, taken);
+    taken = 0;
+    searched = text.size();
+    LARDER_RETURN_IF_ERROR(fill());
+  }
+  line += 1;
+  return true;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+absl::StatusOr<std::uint64_t> field(const Json& object, const char* name, std::uint64_t max) {
+  const auto found = object.find(name);
+  if (found == object.end()) return absl::InvalidArgumentError(fmt::format("no {}", name));
+  if (!found->is_number_unsigned()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is {}, must be a whole number of 0 or more", name,
+                    found->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 40)));
+  }
+  const auto value = found->get<std::uint64_t>();
+  if (value <= max) return value;
+  return absl::InvalidArgumentError(fmt::format("{} is {}, must be at most {}", name, value, max));
+}
+
+absl::StatusOr<std::vector<std::uint64_t>> hash_ids(const Json& object) {
+  const auto found = object.find("hash_ids");
+  if (found == object.end()) return absl::InvalidArgumentError("no hash_ids");
+  if (!found->is_array()) return absl::InvalidArgumentError("hash_ids is not an array");
+  if (found->size() > limits::kMatchUnitsMax) {
+    return absl::InvalidArgumentError(fmt::format("hash_ids has {} elements, must be at most {}",
+                                                  found->size(), limits::kMatchUnitsMax));
+  }
+  std::vector<std::uint64_t> ids;
+  ids.reserve(found->size());
+  for (const Json& id : *found) {
+    if (!id.is_number_unsigned()) {
+      return absl::InvalidArgumentError(
+          fmt::format("hash_ids[{}] is not a whole number of 0 or more", ids.size()));
+    }
+    ids.push_back(id.get<std::uint64_t>());
+  }
+  return ids;
+}
+
+absl::StatusOr<TraceRequest> parse_line(const std::string& text) {
+  const Json object = Json::parse(text, nullptr, false);
+  if (object.is_discarded()) return absl::InvalidArgumentError("not JSON");
+  if (!object.is_object()) return absl::InvalidArgumentError("not a JSON object");
+  TraceRequest request;
+  LARDER_ASSIGN_OR_RETURN(request.timestamp_ms,
+                          field(object, "timestamp", TraceReader::kTimestampMsMax));
+  LARDER_ASSIGN_OR_RETURN(const std::uint64_t input,
+                          field(object, "input_length", TraceReader::kTokensMax));
+  LARDER_ASSIGN_OR_RETURN(const std::uint64_t output,
+                          field(object, "output_length", TraceReader::kTokensMax));
+  LARDER_ASSIGN_OR_RETURN(request.hash_ids, hash_ids(object));
+  request.input_length = static_cast<std::uint32_t>(input);
+  request.output_length = static_cast<std::uint32_t>(output);
+  return request;
+}
+
+}  // namespace
+
+TraceReader::TraceReader(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+TraceReader::~TraceReader() = default;
+
+absl::StatusOr<TraceReader> TraceReader::open(const std::string& path) {
+  auto stream = std::make_unique<Stream>();
+  stream->path = path;
+  stream->file.reset(std::fopen(path.c_str(), "rbe"));
+  if (!stream->file) {
+    const std::string why = fmt::format("{}: {}", path, std::strerror(errno));
+    if (errno == ENOENT) return absl::NotFoundError(why);
+    if (errno == EACCES) return absl::PermissionDeniedError(why);
+    return absl::UnavailableError(why);
+  }
+  unsigned char magic[sizeof(kZstdMagic)] = {};
+  const std::size_t got = std::fread(magic, 1, sizeof(magic), stream->file.get());
+  if (got == sizeof(magic) && std::memcmp(magic, kZstdMagic, sizeof(magic)) == 0) {
+    stream->zstd.reset(ZSTD_createDStream());
+  }
+  std::rewind(stream->file.get());
+  return TraceReader(std::move(stream));
+}
+
+absl::StatusOr<std::optional<TraceRequest>> TraceReader::next() {
+  std::string text;
+  while (true) {
+    LARDER_ASSIGN_OR_RETURN(const bool more, stream_->next_line(text));
+    if (!more) return std::optional<TraceRequest>();
+    if (text.find_first_not_of(" \t\r") != std::string::npos) break;
+  }
+  auto request = parse_line(text);
+  if (request.ok()) return std::optional<TraceRequest>(*std::move(request));
+  return absl::InvalidArgumentError(
+      fmt::format("{}: {}", stream_->where(), std::string(request.status().message())));
+}
+
+std::uint64_t TraceReader::line() const {
+  return stream_->line;
+}
+
+absl::StatusOr<std::vector<TraceRequest>> read_trace(const std::string& path, std::uint64_t limit) {
+  LARDER_ASSIGN_OR_RETURN(TraceReader reader, TraceReader::open(path));
+  std::vector<TraceRequest> requests;
+  while (limit == 0 || requests.size() < limit) {
+    LARDER_ASSIGN_OR_RETURN(auto request, reader.next());
+    if (!request) break;
+    requests.push_back(*std::move(request));
+  }
+  return requests;
+}
+
+}  // namespace larder
