@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "store/namespace_spec.h"
 #include "store/types.h"
 #include "transport/records.h"
@@ -35,13 +36,13 @@ struct Completion {
   std::uint64_t id = 0;
   absl::StatusCode code = absl::StatusCode::kOk;  ///< of the call as a whole
   std::string message;                            ///< empty when OK
-  std::vector<KeyStatus> keys;                    ///< per key, in order; empty for calls without keys
-  std::uint64_t bytes = 0;                        ///< moved by this call
-  std::uint64_t residence_ns = 0;                 ///< spent inside the daemon
+  std::vector<KeyStatus> keys;     ///< per key, in order; empty for calls without keys
+  std::uint64_t bytes = 0;         ///< moved by this call
+  std::uint64_t residence_ns = 0;  ///< spent inside the daemon
 };
 
 struct ChainMatch {
-  std::uint32_t usable_tokens = 0;   ///< longest prefix usable under every group's rule on all ranks
+  std::uint32_t usable_tokens = 0;  ///< longest prefix usable under every group's rule on all ranks
   std::uint32_t usable_units = 0;
   std::uint32_t pending_tokens = 0;  ///< usable once what is being computed is committed
   std::uint32_t known_blocks = 0;
@@ -54,9 +55,9 @@ struct RequestOptions {
   std::uint64_t session = 0;         ///< the engine's own session, 0: not known
   std::uint32_t hint_positions = 0;  ///< leading positions expected to be reused
   bool has_hint = false;
-  std::uint32_t priority = 0;        ///< 0 decode, 1 prefill, 2 backfill
+  std::uint32_t priority = 0;          ///< 0 decode, 1 prefill, 2 backfill
   std::uint32_t deadline_ms = 60'000;  ///< after which the daemon ends the request by itself
-  std::uint64_t now_ns = 0;          ///< replay's own time (needs larderd's test flag)
+  std::uint64_t now_ns = 0;            ///< replay's own time (needs larderd's test flag)
 };
 
 struct MatchOptions {
@@ -108,7 +109,7 @@ class Client {
     Duration connect_deadline = std::chrono::seconds(2);
     /// Time that a waiting call polls before it sleeps; 0 never polls.
     Duration spin = std::chrono::microseconds(50);
-    bool verify = false;  ///< check the checksum of every shm get (tcp always checks)
+    bool verify = false;       ///< check the checksum of every shm get (tcp always checks)
     bool allow_attach = true;  ///< puts from unregistered memory may be read by the daemon in place
   };
 
@@ -181,7 +182,8 @@ class Client {
   /// Takes all completions of submitted operations and resets the descriptor.
   std::vector<Completion> drain_completions();
 
-  // -- layer by layer ------------------------------------------------------------------------------
+  // -- layer by layer
+  // ------------------------------------------------------------------------------
   struct Part {
     std::uint32_t key = 0;     ///< index into the keys of put_start
     std::uint64_t offset = 0;  ///< in the block
@@ -197,7 +199,8 @@ class Client {
   Completion put_end(std::uint64_t put);
   void put_abort(std::uint64_t put);
 
-  // -- upkeep --------------------------------------------------------------------------------------
+  // -- upkeep
+  // --------------------------------------------------------------------------------------
   Completion touch(NamespaceId ns, std::span<const Key> keys, std::uint64_t request = 0);
   Completion pin(NamespaceId ns, std::span<const Key> keys, Duration ttl);
   Completion unpin(NamespaceId ns, std::span<const Key> keys);
@@ -226,8 +229,9 @@ class Client {
   };
   Stats stats() const;
 
- private:
   struct Impl;
+
+ private:
   explicit Client(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -19,7 +19,7 @@ struct FrameParts {
   bool reply = false;
   std::uint8_t fds = 0;
   const google::protobuf::MessageLite* body = nullptr;
-  std::span<const std::byte> array;
+  std::span<const std::byte> array = {};
   std::uint32_t payload = 0;
 };
 

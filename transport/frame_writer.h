@@ -16,11 +16,11 @@ namespace larder {
 /// One frame to be sent. `head` is header, body and array as make_head() makes them (a small
 /// payload may stand behind them); `payload` is memory of somebody else.
 struct OutFrame {
-  std::vector<std::byte> head;
-  absl::InlinedVector<iovec, 2> payload;
-  absl::InlinedVector<int, 2> fds;   ///< borrowed, open until sent
-  std::uint64_t tag = 0;             ///< not 0: reported by take_sent() and named by drop()
-  std::shared_ptr<const void> keep;  ///< held until sent: owner of payload or fds
+  std::vector<std::byte> head = {};
+  std::vector<iovec> payload = {};
+  std::vector<int> fds = {};              ///< borrowed, open until sent
+  std::uint64_t tag = 0;                  ///< not 0: reported by take_sent() and named by drop()
+  std::shared_ptr<const void> keep = {};  ///< held until sent: owner of payload or fds
 };
 
 /// Queue of outgoing frames of one stream; used by both ends.

@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #include <setjmp.h>
 #include <signal.h>
-
-#define XXH_STATIC_LINKING_ONLY
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#endif
-#include <xxhash.h>
 
 namespace larder {
 namespace {
@@ -98,10 +91,6 @@ template <class Body>
 
 constexpr std::size_t kPiece = 16 << 10;  ///< with its copy within a first-level cache
 
-XXH3_state_t* state_of(unsigned char* memory) {
-  return reinterpret_cast<XXH3_state_t*>(memory);
-}
-
 void copy_and_sum(std::byte* dst, const std::byte* src, std::size_t length, Checksum& sum) {
   if (length < kStreamingCopyMin) {
     for (std::size_t at = 0; at < length; at += kPiece) {
@@ -121,24 +110,6 @@ void copy_and_sum(std::byte* dst, const std::byte* src, std::size_t length, Chec
 }
 
 }  // namespace
-
-void Checksum::reset() {
-  static_assert(sizeof(XXH3_state_t) <= kStateBytes && alignof(XXH3_state_t) <= 64);
-  XXH3_INITSTATE(state_of(state_));
-  XXH3_64bits_reset(state_of(state_));
-}
-
-void Checksum::update(const void* data, std::size_t length) {
-  XXH3_64bits_update(state_of(state_), data, length);
-}
-
-std::uint64_t Checksum::value() const {
-  return XXH3_64bits_digest(reinterpret_cast<const XXH3_state_t*>(state_));
-}
-
-std::uint64_t checksum_of(const void* data, std::size_t length) {
-  return XXH3_64bits(data, length);
-}
 
 bool copy_guarded(void* dst, const void* src, std::size_t length) {
   return run_guarded(range_of(dst, length), range_of(src, length), [=] {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "store/checksum.h"
+
 namespace larder {
 
 // Copies between memory of which one side is another process's file: a peer can truncate it or
@@ -16,21 +18,23 @@ namespace larder {
 /// Blocks from this size on are written past the caches: nobody reads them back at once.
 inline constexpr std::size_t kStreamingCopyMin = 256 << 10;
 
-/// XXH3-64 of bytes that come in pieces. Plain memory, no destructor: safe to jump out of.
+/// store/'s running checksum, over raw memory. Plain memory, no destructor: safe to jump out of.
 class Checksum {
  public:
-  Checksum() { reset(); }
-  void reset();
-  void update(const void* data, std::size_t length);
-  std::uint64_t value() const;
+  void reset() { stream_.reset(); }
+  void update(const void* data, std::size_t length) {
+    stream_.update({static_cast<const std::byte*>(data), length});
+  }
+  std::uint64_t value() const { return stream_.digest(); }
 
  private:
-  static constexpr std::size_t kStateBytes = 640;
-  alignas(64) unsigned char state_[kStateBytes];
+  ChecksumStream stream_;
 };
 
-/// XXH3-64 in one go.
-std::uint64_t checksum_of(const void* data, std::size_t length);
+/// In one go.
+inline std::uint64_t checksum_of(const void* data, std::size_t length) {
+  return checksum({static_cast<const std::byte*>(data), length});
+}
 
 /// False when memory behind either side went away; then `dst` holds anything.
 [[nodiscard]] bool copy_guarded(void* dst, const void* src, std::size_t length);

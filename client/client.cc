@@ -1,0 +1,310 @@
+#include "client/client.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "client/client_impl.h"
+#include "client/get_shm.h"
+#include "client/get_tcp.h"
+#include "client/put_shm.h"
+#include "client/put_tcp.h"
+#include "client/view.h"
+#include "store/limits.h"
+#include "store/status_macros.h"
+
+namespace larder {
+
+absl::Status check_batch(std::size_t keys, std::size_t buffers, std::uint32_t limit) {
+  const std::uint32_t most =
+      limit == 0 ? limits::kBatchKeysMax : std::min(limit, limits::kBatchKeysMax);
+  if (keys > most) {
+    return absl::InvalidArgumentError(
+        fmt::format("keys: the batch has {}, the limit (batch_keys) is {}", keys, most));
+  }
+  if (keys != buffers) {
+    return absl::InvalidArgumentError(
+        fmt::format("buffers: {} entries for {} keys", buffers, keys));
+  }
+  return absl::OkStatus();
+}
+
+Completion failed_completion(const absl::Status& why, std::size_t keys) {
+  Completion out;
+  out.code = why.code();
+  out.message = std::string(why.message());
+  out.keys.resize(keys, key_status_of(why.code()));
+  return out;
+}
+
+namespace {
+
+absl::Status check_lengths(std::span<const Key> keys, const BufferTable& buffers) {
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    const std::uint64_t length = buffers.length(n);
+    if (length > limits::kBlockBytesMax.count) {
+      return absl::InvalidArgumentError(fmt::format("buffers[{}]: {} bytes, the limit is {}", n,
+                                                    length, limits::kBlockBytesMax.count));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_put(std::span<const Key> keys, const BufferTable& buffers) {
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    if (keys[n].length != 0 && keys[n].length != buffers.length(n)) {
+      return absl::InvalidArgumentError(fmt::format("buffers[{}]: {} bytes, the key's length is {}",
+                                                    n, buffers.length(n), keys[n].length));
+    }
+  }
+  const std::size_t array =
+      keys.size() * sizeof(Key) + buffers.piece_count() * sizeof(wire::PutSource);
+  if (array > limits::kFrameArrayMax.count) {
+    return absl::InvalidArgumentError(
+        fmt::format("buffers: {} keys in {} pieces need a frame array of {} bytes, the limit is {}",
+                    keys.size(), buffers.piece_count(), array, limits::kFrameArrayMax.count));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Key> sized_keys(std::span<const Key> keys, const BufferTable& buffers) {
+  std::vector<Key> out(keys.begin(), keys.end());
+  for (std::size_t n = 0; n < out.size(); ++n) {
+    out[n].length = static_cast<std::uint32_t>(buffers.length(n));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::Status Client::Impl::usable() const {
+  if (!engine->forked()) return absl::OkStatus();
+  return absl::FailedPreconditionError("the client was made before fork(); connect a new one");
+}
+
+Duration Client::Impl::deadline_of(const CallOptions& call) const {
+  return call.deadline > Duration(0) ? call.deadline : engine->options().deadline;
+}
+
+Completion Client::Impl::run(const std::shared_ptr<Operation>& op) const {
+  engine->run(op);
+  op->completion().id = op->id;
+  return std::move(op->completion());
+}
+
+std::shared_ptr<Operation> Client::Impl::make_get(NamespaceId ns, std::span<const Key> keys,
+                                                  BufferTable buffers, const CallOptions& call,
+                                                  Completion& failed) const {
+  const LinkTerms terms = engine->terms();
+  absl::Status status = usable();
+  if (status.ok()) status = check_batch(keys.size(), buffers.keys(), terms.batch_keys);
+  if (status.ok()) status = check_lengths(keys, buffers);
+  if (!status.ok()) {
+    failed = failed_completion(status, keys.size());
+    return nullptr;
+  }
+  const Duration deadline = deadline_of(call);
+  if (terms.shm) {
+    return std::make_shared<ShmGet>(
+        ShmGet::Request{.ns = ns,
+                        .request = call.request,
+                        .verify = call.verify || engine->options().verify,
+                        .copy = true,
+                        .keys = {keys.begin(), keys.end()},
+                        .buffers = std::move(buffers)},
+        deadline);
+  }
+  return std::make_shared<TcpGet>(TcpGet::Request{.ns = ns,
+                                                  .request = call.request,
+                                                  .keys = {keys.begin(), keys.end()},
+                                                  .buffers = std::move(buffers)},
+                                  deadline);
+}
+
+std::shared_ptr<Operation> Client::Impl::make_put(NamespaceId ns, std::span<const Key> keys,
+                                                  BufferTable buffers, const CallOptions& call,
+                                                  Completion& failed) const {
+  const LinkTerms terms = engine->terms();
+  absl::Status status = usable();
+  if (status.ok()) status = check_batch(keys.size(), buffers.keys(), terms.batch_keys);
+  if (status.ok()) status = check_lengths(keys, buffers);
+  if (status.ok()) status = check_put(keys, buffers);
+  if (!status.ok()) {
+    failed = failed_completion(status, keys.size());
+    return nullptr;
+  }
+  const Duration deadline = deadline_of(call);
+  std::vector<Key> sized = sized_keys(keys, buffers);
+  if (terms.shm) {
+    ShmPut::Request request;
+    request.ns = ns;
+    request.request = call.request;
+    request.keys = std::move(sized);
+    request.buffers = std::move(buffers);
+    return std::make_shared<ShmPut>(std::move(request), deadline);
+  }
+  return std::make_shared<TcpPut>(TcpPut::Request{.ns = ns,
+                                                  .request = call.request,
+                                                  .keys = std::move(sized),
+                                                  .buffers = std::move(buffers)},
+                                  deadline);
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Client::~Client() {
+  if (impl_->engine->forked()) {
+    // Its threads and locks stayed with the parent: nothing of it can be taken down here.
+    (void)impl_.release();
+    return;
+  }
+  impl_->engine->stop();
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
+  std::string server = options.server;
+  if (server.empty()) {
+    const char* named = std::getenv("LARDER_SERVER");  // NOLINT(concurrency-mt-unsafe)
+    server = named != nullptr && *named != '\0' ? named : default_server();
+  }
+  LARDER_ASSIGN_OR_RETURN(Address address, parse_address(server));
+  if (options.transport == Transport::kShm && !address.is_unix()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "transport shm needs a unix socket, the server's address is {}", address.text()));
+  }
+  if (options.deadline <= Duration(0) || options.connect_deadline <= Duration(0)) {
+    return absl::InvalidArgumentError(
+        fmt::format("deadline is {} ns and connect_deadline {} ns, both must be above 0",
+                    options.deadline.count(), options.connect_deadline.count()));
+  }
+  auto engine = std::make_shared<Engine>(std::move(options), std::move(address));
+  LARDER_RETURN_IF_ERROR(engine->start());
+  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(engine))));
+}
+
+// -- bytes
+// ------------------------------------------------------------------------------------------
+
+Completion Client::get(NamespaceId ns, std::span<const Key> keys,
+                       std::span<const std::vector<MutableBuffer>> buffers,
+                       const CallOptions& options) {
+  Completion failed;
+  const auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
+  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+}
+
+Completion Client::get(NamespaceId ns, std::span<const Key> keys,
+                       std::span<const MutableBuffer> buffers, const CallOptions& options) {
+  Completion failed;
+  const auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
+  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+}
+
+Completion Client::put(NamespaceId ns, std::span<const Key> keys,
+                       std::span<const std::vector<ConstBuffer>> buffers,
+                       const CallOptions& options) {
+  Completion failed;
+  const auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
+  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+}
+
+Completion Client::put(NamespaceId ns, std::span<const Key> keys,
+                       std::span<const ConstBuffer> buffers, const CallOptions& options) {
+  Completion failed;
+  const auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
+  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+}
+
+absl::StatusOr<std::vector<View>> Client::view(NamespaceId ns, std::span<const Key> keys,
+                                               const CallOptions& options) {
+  LARDER_RETURN_IF_ERROR(impl_->usable());
+  const LinkTerms terms = impl_->engine->terms();
+  LARDER_RETURN_IF_ERROR(check_batch(keys.size(), keys.size(), terms.batch_keys));
+  if (!terms.shm) {
+    return absl::FailedPreconditionError(
+        "views need shared memory: connect over the unix socket of a larderd on this host");
+  }
+  std::vector<View> views(keys.size());
+  if (keys.empty()) return views;
+  const auto op = std::make_shared<ShmGet>(
+      ShmGet::Request{.ns = ns,
+                      .request = options.request,
+                      .verify = options.verify || impl_->engine->options().verify,
+                      .copy = false,
+                      .keys = {keys.begin(), keys.end()},
+                      .buffers = {}},
+      impl_->deadline_of(options));
+  const Completion done = impl_->run(op);
+  if (done.code != absl::StatusCode::kOk) return absl::Status(done.code, done.message);
+  std::shared_ptr<ViewBatch> batch;
+  if (op->leased()) {
+    impl_->engine->hold_lease(op->lease(), op->link_serial);
+    batch = std::make_shared<ViewBatch>(impl_->engine, op->lease());
+  }
+  for (std::size_t n = 0; n < views.size(); ++n) {
+    views[n].impl_ = std::make_unique<View::Impl>();
+    views[n].impl_->status = done.keys[n];
+    if (done.keys[n] != KeyStatus::kOk) continue;
+    views[n].impl_->hit = std::move(op->hits()[n]);
+    views[n].impl_->batch = batch;
+  }
+  return views;
+}
+
+// -- asynchronous forms
+// -----------------------------------------------------------------------------
+
+namespace {
+
+/// Carries the completion of a call whose arguments were wrong, or that had no keys.
+class Stillborn final : public Operation {
+ public:
+  explicit Stillborn(Completion completion) : Operation(0, std::chrono::seconds(1)) {
+    completion_ = std::move(completion);
+  }
+  absl::Status start(Link& /*link*/) override {
+    finish();
+    return absl::OkStatus();
+  }
+  void on_reply(Link& /*link*/, FrameReader::Frame& /*frame*/) override {}
+  void give_up(Link* /*link*/, absl::StatusCode /*code*/, std::string /*message*/) override {
+    finish();
+  }
+};
+
+}  // namespace
+
+std::uint64_t Client::submit_get(NamespaceId ns, std::span<const Key> keys,
+                                 std::span<const std::vector<MutableBuffer>> buffers,
+                                 const CallOptions& options) {
+  if (!impl_->usable().ok()) return 0;
+  Completion failed;
+  auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
+  if (op == nullptr || keys.empty()) op = std::make_shared<Stillborn>(std::move(failed));
+  return impl_->engine->submit(op);
+}
+
+std::uint64_t Client::submit_put(NamespaceId ns, std::span<const Key> keys,
+                                 std::span<const std::vector<ConstBuffer>> buffers,
+                                 const CallOptions& options) {
+  if (!impl_->usable().ok()) return 0;
+  Completion failed;
+  auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
+  if (op == nullptr || keys.empty()) op = std::make_shared<Stillborn>(std::move(failed));
+  return impl_->engine->submit(op);
+}
+
+void Client::cancel(std::uint64_t id) {
+  if (impl_->usable().ok()) impl_->engine->cancel(id);
+}
+
+int Client::event_fd() const {
+  return impl_->engine->event_fd();
+}
+
+std::vector<Completion> Client::drain_completions() {
+  if (!impl_->usable().ok()) return {};
+  return impl_->engine->drain();
+}
+
+}  // namespace larder

@@ -1,0 +1,249 @@
+#include "client/engine.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include "client/clock.h"
+#include "store/assert.h"
+#include "store/limits.h"
+
+namespace larder {
+namespace {
+
+/// A connection that was quiet for so long is looked at before it is used.
+constexpr Duration kQuiet = std::chrono::milliseconds(10);
+/// A call that finds no connection fails at once when an attempt failed so short ago.
+constexpr Duration kAttemptGap = std::chrono::milliseconds(10);
+
+}  // namespace
+
+bool Engine::admit(const OperationPtr& op) {
+  op->id = ++shared_.last_frame_id;
+  if (stopping_) {
+    op->finish_with(absl::StatusCode::kCancelled, "the client is closed");
+  } else if (ops_.size() >= limits::kSessionBatchesMax) {
+    op->finish_with(absl::StatusCode::kResourceExhausted,
+                    fmt::format("{} operations are under way, the limit is {}", ops_.size(),
+                                limits::kSessionBatchesMax));
+  }
+  return !op->finished();
+}
+
+Link* Engine::link_of(const Operation& op) const {
+  return link_ != nullptr && op.started && op.link_serial == link_serial_ ? link_.get() : nullptr;
+}
+
+void Engine::begin(const OperationPtr& op) {
+  const Time now = monotonic_now();
+  op->progress = now;
+  ops_[op->id] = op;
+  next_due_ = std::min(next_due_, now + op->deadline());
+  if (!op->sync) ++async_ops_;
+  // A daemon that went away while nothing was under way is found out before the call is lost on it.
+  if (link_ != nullptr && driver_ == nullptr && now - link_->received_at > kQuiet) read_some(now);
+  if (link_ != nullptr) start_op(op);
+}
+
+void Engine::start_op(const OperationPtr& op) {
+  op->started = true;
+  op->link_serial = link_serial_;
+  op->progress = monotonic_now();
+  const bool shm = link_->terms.shm;
+  if ((op->mode == Operation::Mode::kShm && !shm) ||
+      (op->mode == Operation::Mode::kStream && shm)) {
+    op->give_up(nullptr, absl::StatusCode::kUnavailable, "the connection changed its transport");
+    return after_event(op);
+  }
+  const absl::Status status = op->start(*link_);
+  if (!status.ok() && !op->finished()) {
+    op->give_up(link_.get(), status.code(), std::string(status.message()));
+  }
+  after_event(op);
+}
+
+/// Looks at what an event left an operation in.
+void Engine::after_event(const OperationPtr& op) {
+  op->progress = monotonic_now();
+  if (op->finished()) return retire(op);
+  if (!op->wants_work() || op->working || op->queued) return;
+  if (op->sync) {
+    op->wake.notify_one();
+    return;
+  }
+  op->queued = true;
+  background_work_.push_back(op);
+  wake_background();
+}
+
+void Engine::retire(const OperationPtr& op) {
+  LARDER_ASSERT(op->finished());
+  if (std::exchange(op->retired, true)) return;
+  op->forget_frames(link_of(*op));
+  ops_.erase(op->id);
+  if (op->sync) {
+    op->wake.notify_one();
+    return;
+  }
+  --async_ops_;
+  if (op->internal) {
+    ping_under_way_ = false;
+    return;
+  }
+  op->completion().id = op->id;
+  completions_.push_back(std::move(op->completion()));
+  eventfd_write(event_fd_.get(), 1);
+}
+
+void Engine::give_up(const OperationPtr& op, absl::StatusCode code, const std::string& message) {
+  if (op->retired) return;
+  if (op->working) {
+    op->give_up_after_work = code;
+    op->abandon.store(true, std::memory_order_relaxed);
+    return;
+  }
+  op->give_up(link_of(*op), code, message);
+  after_event(op);
+}
+
+void Engine::do_work(Lock& lock, const OperationPtr& op) {
+  op->queued = false;
+  op->working = true;
+  lock.unlock();
+  op->work();
+  lock.lock();
+  op->working = false;
+  if (op->give_up_after_work != absl::StatusCode::kOk) {
+    op->give_up(link_of(*op), op->give_up_after_work, "given up");
+  } else {
+    op->worked(link_of(*op));
+  }
+  after_event(op);
+  if (link_ != nullptr) schedule_releases(monotonic_now());
+}
+
+void Engine::expire(Time now) {
+  if (now < next_due_) return;
+  std::vector<OperationPtr> due;
+  Time next = Time::max();
+  for (const auto& [id, op] : ops_) {
+    const Time at = op->progress + op->deadline();
+    if (at <= now) {
+      due.push_back(op);
+    } else {
+      next = std::min(next, at);
+    }
+  }
+  next_due_ = next;
+  for (const OperationPtr& op : due) {
+    expire_op(op, now);
+    if (!op->retired) next_due_ = std::min(next_due_, op->progress + op->deadline());
+  }
+}
+
+void Engine::expire_op(const OperationPtr& op, Time now) {
+  if (op->retired) return;
+  if (op->working) {
+    op->progress = now;
+    return;
+  }
+  if (op->internal) {
+    if (link_ != nullptr && now - link_->received_at >= op->deadline()) {
+      return lost(absl::StatusCode::kUnavailable, "larderd was silent for the heartbeat's time");
+    }
+    op->progress = now;
+    return;
+  }
+  give_up(
+      op, absl::StatusCode::kDeadlineExceeded,
+      fmt::format("no progress within {} ms",
+                  std::chrono::duration_cast<std::chrono::milliseconds>(op->deadline()).count()));
+}
+
+void Engine::run(const OperationPtr& op) {
+  Lock lock(mutex_);
+  op->sync = true;
+  if (!admit(op)) return;
+  ++callers_;
+  begin(op);
+  run_loop(lock, op);
+  if (link_ != nullptr && link_->has_releases()) schedule_releases(monotonic_now());
+  if (--callers_ == 0 && stopping_) callers_gone_.notify_all();
+}
+
+void Engine::run_loop(Lock& lock, const OperationPtr& op) {
+  while (!op->retired) {
+    const Time now = monotonic_now();
+    if (op->wants_work()) {
+      do_work(lock, op);
+    } else if (now >= op->progress + op->deadline()) {
+      expire_op(op, now);
+    } else if (stopping_) {
+      give_up(op, absl::StatusCode::kCancelled, "the client is closed");
+    } else if (link_ == nullptr && connecting_) {
+      wait_for_driver(lock, op);
+    } else if (link_ == nullptr && !connect_failure_.ok() && now < failed_at_ + kAttemptGap) {
+      give_up(op, connect_failure_.code(), std::string(connect_failure_.message()));
+    } else if (link_ == nullptr) {
+      connect(lock, std::min(options_.connect_deadline, op->progress + op->deadline() - now));
+    } else if (driver_ != nullptr && driver_ != this) {
+      flush(now);
+      if (link_ != nullptr && !link_->writer().empty()) wake_driver();
+      if (!op->retired) wait_for_driver(lock, op);
+    } else {
+      drive(lock, op);
+    }
+  }
+}
+
+void Engine::wait_for_driver(Lock& lock, const OperationPtr& op) {
+  waiting_.push_back(op.get());
+  op->wake.wait_until(lock, op->progress + op->deadline());
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), op.get()));
+}
+
+std::uint64_t Engine::submit(const OperationPtr& op) {
+  const Lock lock(mutex_);
+  if (!admit(op)) {
+    ++async_ops_;
+    retire(op);
+    return op->id;
+  }
+  begin(op);
+  const Time now = monotonic_now();
+  if (link_ != nullptr) flush(now);
+  if (driver_ == nullptr) {
+    wake_background();
+  } else if (link_ != nullptr &&
+             (!link_->writer().empty() || now + op->deadline() < driver_until_)) {
+    wake_driver();
+  }
+  return op->id;
+}
+
+void Engine::cancel(std::uint64_t id) {
+  const Lock lock(mutex_);
+  const auto at = ops_.find(id);
+  if (at == ops_.end() || at->second->sync || at->second->internal) return;
+  const OperationPtr op = at->second;
+  give_up(op, absl::StatusCode::kCancelled, "cancelled by the caller");
+  if (link_ != nullptr) flush(monotonic_now());
+}
+
+std::vector<Completion> Engine::drain() {
+  const Lock lock(mutex_);
+  eventfd_t count = 0;
+  if (!completions_.empty()) eventfd_read(event_fd_.get(), &count);
+  return std::exchange(completions_, {});
+}
+
+void Engine::tell(FrameType type, const google::protobuf::MessageLite& body) {
+  const Lock lock(mutex_);
+  if (link_ == nullptr) return;
+  link_->queue_releases();
+  link_->tell(type, body);
+  flush(monotonic_now());
+}
+
+}  // namespace larder

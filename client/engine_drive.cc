@@ -1,0 +1,258 @@
+// The driver's part of the engine: it moves frames between the socket and the operations.
+
+#include <algorithm>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "client/clock.h"
+#include "client/engine.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+namespace {
+
+constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
+/// A lease's end may travel so much later, with the next frame.
+constexpr Duration kReleaseDelay = std::chrono::milliseconds(10);
+
+}  // namespace
+
+void Engine::drive(Lock& lock, const OperationPtr& op) {
+  driver_ = op.get();
+  Time spin_until = monotonic_now() + options_.spin;
+  while (!op->retired && link_ != nullptr && driver_ == op.get() && !op->wants_work()) {
+    const Time now = monotonic_now();
+    if (pump(now)) {
+      spin_until = now + options_.spin;
+      continue;
+    }
+    expire(now);
+    if (op->retired || link_ == nullptr || op->wants_work()) continue;
+    if (now < spin_until) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+      continue;
+    }
+    poll_unlocked(lock, next_due_);
+  }
+  if (driver_ != op.get()) return;
+  driver_ = nullptr;
+  hand_over();
+}
+
+/// One round of the background as driver.
+void Engine::drive_background(Lock& lock, Time until) {
+  driver_ = this;
+  const Time now = monotonic_now();
+  if (pump(now)) {
+    background_progress_ = now;
+    return;
+  }
+  expire(now);
+  if (link_ == nullptr || !background_work_.empty() || !background_needed()) return;
+  if (now < background_progress_ + options_.spin) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    return;
+  }
+  poll_unlocked(lock, std::min(until, next_due_));
+}
+
+/// Gives the driver's role to whoever needs it.
+void Engine::hand_over() {
+  if (!waiting_.empty()) {
+    waiting_.back()->wake.notify_one();
+  } else if (background_needed()) {
+    wake_background();
+  }
+}
+
+void Engine::poll_unlocked(Lock& lock, Time until) {
+  const std::shared_ptr<Link> link = link_;
+  const bool background = driver_ == this;
+  bool& polls = background ? background_polls_ : driver_polls_;
+  const Fd& wake = background ? background_wake_fd_ : wake_fd_;
+  const auto events = static_cast<short>(link->writer().empty() ? POLLIN : POLLIN | POLLOUT);
+  pollfd entries[] = {{link->fd(), events, 0}, {wake.get(), POLLIN, 0}};
+  const Duration left =
+      std::clamp<Duration>(until - monotonic_now(), Duration(0), std::chrono::seconds(60));
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  polls = true;
+  driver_until_ = until;
+  lock.unlock();
+  const int ready = poll(entries, 2, static_cast<int>(ms));
+  lock.lock();
+  polls = false;
+  eventfd_t count = 0;
+  if (ready > 0 && entries[1].revents != 0) eventfd_read(wake.get(), &count);
+}
+
+void Engine::wake_driver() {
+  if (driver_ == this) {
+    wake_background();
+  } else if (driver_polls_) {
+    eventfd_write(wake_fd_.get(), 1);
+  }
+}
+
+void Engine::wake_background() {
+  background_wake_.notify_one();
+  if (background_polls_) eventfd_write(background_wake_fd_.get(), 1);
+}
+
+void Engine::schedule_releases(Time now) {
+  if (!link_->has_releases() || releases_due_ <= now + kReleaseDelay) return;
+  releases_due_ = now + kReleaseDelay;
+  if (background_until_ > releases_due_) wake_background();
+}
+
+/// Sends and receives what it can without waiting; false when nothing moved.
+bool Engine::pump(Time now) {
+  const bool sent = flush(now);
+  return (link_ != nullptr && read_some(now)) || sent;
+}
+
+bool Engine::flush(Time now) {
+  const std::shared_ptr<Link> link = link_;
+  if (link->writer().empty()) return false;
+  std::size_t budget = kSlice;
+  const IoResult result = link->writer().flush(link->fd(), budget);
+  for (const std::uint64_t frame : link->writer().take_sent()) {
+    if (const OperationPtr op = link->call(frame)) op->progress = now;
+  }
+  link->sent_at = now;
+  if (result.state == IoState::kClosed || result.state == IoState::kFailed) {
+    // What it said before it went away may still be read: an error, or answers.
+    read_some(now);
+    if (link_ == link) lost(absl::StatusCode::kUnavailable, "larderd closed the connection");
+    return true;
+  }
+  return budget != kSlice;
+}
+
+bool Engine::read_some(Time now) {
+  const std::shared_ptr<Link> link = link_;
+  std::size_t budget = kSlice;
+  bool any = false;
+  while (link_ == link) {
+    const std::size_t before = budget;
+    const ReadResult result = link->reader().read(link->fd(), budget);
+    if (budget != before) {
+      any = true;
+      link->received_at = now;
+      if (link->payload_owner != nullptr) link->payload_owner->progress = now;
+    }
+    switch (result.event) {
+      case ReadEvent::kFrame:
+        on_frame(link->reader().frame(), now);
+        any = true;
+        break;
+      case ReadEvent::kPayloadDone:
+        any = true;
+        if (const OperationPtr op = std::exchange(link->payload_owner, nullptr)) {
+          op->on_payload(*link);
+          after_event(op);
+        }
+        break;
+      case ReadEvent::kBlocked:
+      case ReadEvent::kBudget:
+        resume_stalled();
+        return any;
+      case ReadEvent::kClosed:
+        lost(absl::StatusCode::kUnavailable, "larderd closed the connection");
+        return true;
+      case ReadEvent::kFailed:
+        lost(absl::StatusCode::kUnavailable, std::string(result.status.message()));
+        return true;
+    }
+  }
+  return true;
+}
+
+void Engine::on_frame(FrameReader::Frame& frame, Time now) {
+  if (frame.header.is_reply()) return on_reply_frame(frame, now);
+  switch (frame.header.type) {
+    case FrameType::kSlabNotice:
+      link_->on_slab_notice(frame);
+      break;
+    case FrameType::kSlabRetired:
+      link_->on_slab_retired(frame);
+      break;
+    case FrameType::kError: {
+      wire::ErrorNotice notice;
+      const bool read = parse_body(frame.body, notice) && notice.status().code() != 0;
+      lost(absl::StatusCode::kUnavailable,
+           "larderd ended the session: " + (read ? notice.status().message() : "no reason given"));
+      break;
+    }
+    default:
+      break;  // of a later version: ignored
+  }
+}
+
+void Engine::on_reply_frame(FrameReader::Frame& frame, Time now) {
+  const std::shared_ptr<Link> link = link_;
+  const std::uint64_t id = frame.header.id;
+  const OperationPtr op = link->call(id);
+  const bool data =
+      frame.header.type == FrameType::kGetData || frame.header.type == FrameType::kPutData;
+  if (op == nullptr) {
+    if (data) return;
+    link->on_late_reply(id);
+    // Hits that nobody waits for any more: their leases end now.
+    if (frame.header.type == FrameType::kGet && link->terms.shm && !frame.array.empty()) {
+      link->release(id);
+      schedule_releases(now);
+    }
+    return;
+  }
+  if (data) {
+    op->on_data(*link, frame);
+    if (frame.header.payload > 0 && !op->finished()) link->payload_owner = op;
+  } else {
+    link->forget(id);
+    op->on_reply(*link, frame);
+  }
+  after_event(op);
+}
+
+void Engine::resume_stalled() {
+  if (link_ == nullptr || link_->stalled.empty() || !shared_.staging.take_freed()) return;
+  const std::vector<OperationPtr> stalled = std::exchange(link_->stalled, {});
+  for (const OperationPtr& op : stalled) {
+    if (op->retired || link_ == nullptr) continue;
+    op->resume(*link_);
+    after_event(op);
+  }
+}
+
+/// The connection is over: everything that was under way on it ends here.
+void Engine::lost(absl::StatusCode code, const std::string& why) {
+  const std::shared_ptr<Link> link = std::exchange(link_, nullptr);
+  link->dead = true;
+  link->stalled.clear();
+  link->payload_owner.reset();
+  link->reader().discard_payload();
+  std::vector<OperationPtr> ops;
+  for (const auto& [id, op] : ops_) {
+    if (op->started && op->link_serial == link_serial_) ops.push_back(op);
+  }
+  for (const OperationPtr& op : ops) {
+    if (op->working || op->retired) continue;  // it notices when its work is done
+    op->give_up(link.get(), code, why);
+    after_event(op);
+  }
+  link->give_back_buried();
+  leases_.clear();
+  backoff_ = Duration(0);
+  next_attempt_ = monotonic_now();
+  for (Operation* op : waiting_)
+    op->wake.notify_one();
+  wake_driver();
+  wake_background();
+}
+
+}  // namespace larder

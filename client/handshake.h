@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "client/link.h"
+#include "store/namespace_spec.h"
+#include "transport/socket.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+
+/// What a connection is opened with.
+struct HandshakePlan {
+  struct KnownRegion {
+    std::uint32_t number = 0;
+    std::uint64_t bytes = 0;
+    Fd memfd;  ///< a duplicate
+  };
+
+  Address address;
+  std::string token;
+  std::string name;
+  bool want_shm = false;
+  std::uint64_t probe_address = 0;  ///< of eight bytes of ours
+  std::uint64_t probe_value = 0;
+  std::vector<NamespaceSpec> namespaces;  ///< opened again
+  std::vector<KnownRegion> regions;       ///< registered again
+};
+
+/// Connects, says Hello, opens the namespaces and registers the regions, all within `deadline`.
+/// Blocks; any thread (`shared` is only remembered). UNAVAILABLE names the address and the remedy.
+absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
+                                                Duration deadline);
+
+wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec);
+
+}  // namespace larder

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+#include "client/regions.h"
+#include "store/types.h"
+#include "transport/control_page.h"
+#include "transport/frame_head.h"
+#include "transport/frame_reader.h"
+#include "transport/frame_writer.h"
+#include "transport/slab_map.h"
+
+namespace larder {
+
+class Operation;
+
+/// What the client counts; Client::Stats shows it.
+struct Counters {
+  std::uint64_t reconnects = 0, gets = 0, puts = 0, hits = 0, misses = 0;
+  std::uint64_t bytes_in = 0, bytes_out = 0, stale_generations = 0, checksum_errors = 0;
+};
+
+/// What outlives a connection and every connection uses. Owned by the engine.
+struct Shared {
+  RegionTable regions;
+  Staging staging;
+  Counters counters;
+  std::uint64_t last_frame_id = 0;
+  bool allow_attach = true;
+};
+
+/// What the daemon said in its Hello.
+struct LinkTerms {
+  std::uint64_t session = 0;
+  std::string tenant;
+  std::string node;
+  std::uint64_t incarnation = 0;
+  std::uint32_t batch_keys = 0;
+  std::uint32_t match_units = 0;
+  std::uint64_t inline_put_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t stream_credits = 0;
+  Duration heartbeat{0};
+  Duration lease{0};
+  std::uint32_t batches = 0;
+  bool shm = false;
+  bool attach = false;
+  std::string attach_reason;
+};
+
+/// One live connection: stream, terms, the calls under way on it, its slabs and control words.
+///
+/// Dies with the connection; a reconnect makes a new one. Not thread-safe: the engine's lock holds
+/// it (polling the descriptor apart).
+class Link {
+ public:
+  Link(Fd fd, Shared& shared) : fd_(std::move(fd)), shared_(&shared) {}
+
+  int fd() const { return fd_.get(); }
+  FrameReader& reader() { return reader_; }
+  FrameWriter& writer() { return writer_; }
+  Shared& shared() { return *shared_; }
+  LinkTerms terms;
+
+  // -- sending ------------------------------------------------------------------------------------
+  std::uint64_t new_id() { return ++shared_->last_frame_id; }
+  /// Queues a frame; RESOURCE_EXHAUSTED when the queue is full.
+  absl::Status send(OutFrame frame);
+  /// A frame whose answer, if any, nobody awaits.
+  void tell(FrameType type, const google::protobuf::MessageLite& body);
+  void tell_cancel(std::uint64_t id);
+  /// The lease of a get's batch ends; sent with the next frame or by the background.
+  void release(std::uint64_t get_id) { releases_.push_back(get_id); }
+  bool has_releases() const { return !releases_.empty(); }
+  void queue_releases();
+
+  // -- calls under way ----------------------------------------------------------------------------
+  /// Replies and data of `id` go to `op` until forget(id).
+  void expect(std::uint64_t id, std::shared_ptr<Operation> op) { calls_[id] = std::move(op); }
+  void forget(std::uint64_t id) { calls_.erase(id); }
+  std::shared_ptr<Operation> call(std::uint64_t id) const;
+
+  // -- control words ------------------------------------------------------------------------------
+  void set_page(ControlPage page);
+  ControlPage& page() { return *page_; }
+  std::optional<std::uint32_t> take_word();
+
+  /// What a put holds until its reply: its control word and staged bytes.
+  struct Held {
+    std::uint32_t word = 0;
+    bool has_word = false;
+    std::uint64_t staged_offset = 0;
+    std::uint64_t staged_bytes = 0;
+    std::uint32_t own_region = 0;  ///< a region made for this put alone
+  };
+  void give_back(const Held& held);
+  /// A put that was given up keeps what it holds until its reply comes.
+  void bury(std::uint64_t id, const Held& held) { buried_[id] = held; }
+  void on_late_reply(std::uint64_t id);
+  /// The connection is over: everything staged is free again.
+  void give_back_buried();
+
+  // -- regions and slabs --------------------------------------------------------------------------
+  /// Announces a region (again).
+  absl::Status send_region(const Region& region);
+  /// Announces the staging memory, once.
+  absl::Status announce_staging();
+  void on_slab_notice(FrameReader::Frame& frame);
+  void on_slab_retired(const FrameReader::Frame& frame);
+  std::shared_ptr<const SlabMap> slab(SlabId id) const;
+
+  /// Whose memory the payload under way goes to.
+  std::shared_ptr<Operation> payload_owner;
+  /// Wait for staging memory.
+  std::vector<std::shared_ptr<Operation>> stalled;
+  Time sent_at;
+  Time received_at;
+  /// The stream is lost: nothing sent will arrive. Control words still decide.
+  bool dead = false;
+
+ private:
+  Fd fd_;
+  Shared* shared_;
+  FrameReader reader_;
+  FrameWriter writer_;
+  absl::flat_hash_map<std::uint64_t, std::shared_ptr<Operation>> calls_;
+  absl::flat_hash_map<std::uint64_t, Held> buried_;
+  absl::flat_hash_map<std::uint32_t, std::shared_ptr<const SlabMap>> slabs_;
+  std::optional<ControlPage> page_;
+  std::vector<std::uint32_t> free_words_;
+  std::vector<std::uint64_t> releases_;
+  bool staging_announced_ = false;
+};
+
+}  // namespace larder
