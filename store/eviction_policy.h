@@ -23,7 +23,7 @@ struct RequestContext {
   std::uint32_t hint_positions = 0;  ///< leading positions expected to be reused
   bool has_hint = false;
   std::uint8_t priority = 0;  ///< 0 decode, 1 prefill, 2 backfill
-  TenantId tenant;            ///< whose policy hears of it
+  TenantId tenant{};          ///< whose policy hears of it
 };
 
 struct PolicyInsert {

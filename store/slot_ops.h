@@ -17,10 +17,10 @@ enum class SlotCondition : std::uint8_t {
 /// What the shard knows of a block when it reserves the slot: all of the header but the checksum.
 struct SlotFields {
   BlockKey key;
-  BlockHash parent;
-  BlockHash anchor;
+  BlockHash parent{};
+  BlockHash anchor{};
   std::uint64_t engine_hash = 0;
-  WriterId writer;
+  WriterId writer{};
   std::int64_t expiry_wall_ns = 0;
   std::uint32_t length = 0;
   std::uint32_t position = 0;
