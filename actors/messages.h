@@ -17,6 +17,7 @@ using EvictOverAtom = caf::atom_constant<caf::atom("evictover")>;
 using EvictPoolAtom = caf::atom_constant<caf::atom("evictpool")>;
 using EvictSlabAtom = caf::atom_constant<caf::atom("evictslab")>;
 using NeedSlotsAtom = caf::atom_constant<caf::atom("needslots")>;
+using SettleAtom = caf::atom_constant<caf::atom("settle")>;
 using RefilledAtom = caf::atom_constant<caf::atom("refilled")>;
 
 using ReserveCallPtr = std::shared_ptr<ReserveCall>;
@@ -36,6 +37,7 @@ using ShardHandle = caf::typed_actor<
     caf::reacts_to<TouchNotePtr>, caf::reacts_to<AbortNotePtr>, caf::reacts_to<DropClaimsNotePtr>,
     caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<EvictOverAtom>,
     caf::reacts_to<RefilledAtom, PoolName, bool>,
+    caf::replies_to<SettleAtom>::with<bool>,
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
     caf::replies_to<EvictSlabAtom, SlabId>::with<bool>>;
 

@@ -143,7 +143,19 @@ NamespaceRef NamespaceTable::add(const std::string& tenant, const NamespaceSpec&
 
 TenantId NamespaceTable::tenant_id(const std::string& name) {
   const auto next = TenantId(static_cast<std::uint32_t>(tenants_.size()));
-  return tenants_.try_emplace(name, next).first->second;
+  const auto [found, added] = tenants_.try_emplace(name, next);
+  if (added) {
+    absl::MutexLock lock(&names_->mutex);
+    names_->by_id.push_back(name);
+  }
+  return found->second;
+}
+
+std::function<std::string(TenantId)> NamespaceTable::namer() const {
+  return [names = names_](TenantId id) {
+    absl::MutexLock lock(&names->mutex);
+    return names->by_id.at(id.value());
+  };
 }
 
 NamespaceRef NamespaceTable::find(NamespaceId id) const {

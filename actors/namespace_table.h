@@ -1,11 +1,14 @@
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "store/namespace_spec.h"
 #include "store/types.h"
 
@@ -35,6 +38,8 @@ class NamespaceTable {
   /// one is on disk when this returns.
   absl::StatusOr<NamespaceRef> open(const std::string& tenant, const NamespaceSpec& spec);
   TenantId tenant_id(const std::string& name);
+  /// Name of a tenant's id, for other threads: they get a copy that grows with the table.
+  std::function<std::string(TenantId)> namer() const;
   /// Null when unknown.
   NamespaceRef find(NamespaceId id) const;
   std::size_t size() const { return by_id_.size(); }
@@ -44,7 +49,14 @@ class NamespaceTable {
   NamespaceRef add(const std::string& tenant, const NamespaceSpec& spec);
 
   std::string file_;
+  /// Names by id, shared with namer(); the only part that other threads read.
+  struct Names {
+    absl::Mutex mutex;
+    std::vector<std::string> by_id ABSL_GUARDED_BY(mutex);
+  };
+
   std::map<std::string, TenantId> tenants_;
+  std::shared_ptr<Names> names_ = std::make_shared<Names>();
   std::map<NamespaceId, NamespaceRef> by_id_;
 };
 

@@ -9,7 +9,9 @@
 
 #include "actors/config.h"
 #include "actors/metrics.h"
+#include "actors/pin_table.h"
 #include "actors/shard_calls.h"
+#include "actors/shard_counters.h"
 #include "actors/tenant_port.h"
 #include "actors/token_table.h"
 #include "store/node_store.h"
@@ -27,6 +29,7 @@ struct NodeContext {
   TenantPort& tenants;
   const TokenTable& tokens;
   NodeMetrics& metrics;
+  std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;
   std::string node_id;  ///< UUID kept in the runtime directory
   std::uint64_t incarnation = 0;
   std::vector<IoThread*> io_threads;
@@ -35,8 +38,12 @@ struct NodeContext {
   std::atomic<std::uint32_t> sessions{0};
   /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
   std::atomic<std::uint64_t> pinned_bytes{0};
-  /// io threads with waiters are told of commits.
-  std::atomic<std::uint32_t> waiters{0};
+  PinTable pins;
+
+  /// Sums over the shards, by name.
+  std::vector<std::pair<std::string, std::uint64_t>> shard_counters() const {
+    return sum_counters(counters_of_shards);
+  }
 };
 
 }  // namespace larder

@@ -8,7 +8,11 @@ namespace {
 
 std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
   auto shard = std::make_unique<Shard>(options.id, *options.store, options.make_policy);
-  if (options.rebuild) shard->rebuild();
+  if (options.rebuild) {
+    shard->rebuild();
+  } else if (options.adopt) {
+    for (const AdoptItem& item : *options.adopt) shard->adopt(item.slot, item.tenant);
+  }
   ShardDesk::Hooks hooks;
   hooks.need_slots = [slabs = options.slabs](const PoolName& pool) {
     caf::anon_send(slabs, NeedSlotsAtom::value, pool);
@@ -24,6 +28,7 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
   auto now = options.now;
   auto wall_ns = options.wall_ns;
   const Duration tick = options.tick;
+  ShardCounters* counters = options.counters;
   self->delayed_send(self, tick, TickAtom::value);
   return {
       [desk, now](const ReserveCallPtr& call) { desk->reserve(call, now()); },
@@ -55,11 +60,16 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
       },
       [desk](const DropClaimsNotePtr& note) { desk->shard().drop_claims(note->session); },
       [desk](const QuarantineNotePtr& note) { desk->shard().quarantine(note->key); },
-      [self, desk, now, wall_ns, tick](TickAtom) {
+      [self, desk, now, wall_ns, tick, counters](TickAtom) {
         desk->tick(now(), wall_ns());
+        counters->publish(desk->shard().counters(), desk->parked());
         self->delayed_send(self, tick, TickAtom::value);
       },
       [desk, now](EvictOverAtom) { desk->evict_over(now()); },
+      [desk, now](SettleAtom) {
+        desk->evict_over(now());
+        return true;
+      },
       [desk, now](RefilledAtom, const PoolName& pool, bool success) {
         desk->refilled(pool, success, now());
       },

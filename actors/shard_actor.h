@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include "actors/messages.h"
+#include "actors/shard_counters.h"
 #include "store/node_store.h"
 
 namespace larder {
@@ -14,12 +15,15 @@ namespace larder {
 struct ShardActorOptions {
   ShardId id;
   NodeStore* store = nullptr;
+  ShardCounters* counters = nullptr;
   Shard::PolicyFactory make_policy;
   SlabHandle slabs;
   std::function<Time()> now;
   std::function<std::int64_t()> wall_ns;
   /// Tells the shard whose victim is the cheapest to evict.
   std::function<void()> poke_cheapest;
+  /// Blocks of a former run, for the first actor of this shard; null otherwise.
+  std::shared_ptr<const std::vector<AdoptItem>> adopt;
   /// Rebuild policy state from index and headers first (a predecessor died).
   bool rebuild = false;
   Duration tick{std::chrono::milliseconds(20)};

@@ -20,21 +20,35 @@ class SlabDesk {
       : self_(self), options_(std::move(options)), store_(*options_.store) {}
 
   void provide(const PoolName& pool) {
-    const bool found = store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
-                       evict_from_pool(pool) || reclaim(pool);
+    const bool found = settle(pool) &&
+                       (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
+                        evict_from_pool(pool) || reclaim(pool));
     for (const ShardHandle& shard : options_.shards()) {
       self_->send(shard, RefilledAtom::value, pool, found);
     }
   }
 
  private:
+  /// Has every shard evict what is over capacity. False: all that is left is held.
+  bool settle(const PoolName& pool) {
+    for (std::uint32_t round = 0; round <= store_.shards(); ++round) {
+      if (store_.ledger.used() + pool.slot_bytes <= store_.ledger.capacity()) return true;
+      for (const ShardHandle& shard : options_.shards()) {
+        self_->request(shard, kShardAnswerMax, SettleAtom::value)
+            .receive([](bool) {}, [](caf::error&) {});
+      }
+      if (!store_.ledger.over()) return true;
+    }
+    return false;
+  }
+
   bool grow(const PoolName& pool) {
     if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes)) return false;
     auto slab =
         store_.slabs.create(pool.tenant, options_.tenant_name(pool.tenant), pool.slot_bytes);
     if (!slab.ok()) {
       options_.log(fmt::format("slab_not_made slot_bytes={} error=\"{}\"", pool.slot_bytes.count,
-                               slab.status().message()));
+                               std::string(slab.status().message())));
       return false;
     }
     store_.pools.add_slab(**slab);
@@ -83,7 +97,7 @@ class SlabDesk {
     options_.announce_retired(id);
     if (absl::Status retired = store_.slabs.retire(id); !retired.ok()) {
       options_.log(fmt::format("slab_not_retired slab={} error=\"{}\"", id.value(),
-                               retired.message()));
+                               std::string(retired.message())));
     }
     return true;
   }

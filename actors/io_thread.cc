@@ -1,0 +1,218 @@
+#include "actors/io_thread.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <array>
+#include <utility>
+
+#include "actors/clock.h"
+#include "actors/session_abort.h"
+#include "actors/session_calls.h"
+#include "store/assert.h"
+#include "transport/frame_head.h"
+
+namespace larder {
+
+namespace {
+
+constexpr std::uint64_t kInboxTag = 0;  // session ids begin at 1; listeners count down from the top
+constexpr std::uint64_t kListenerTag = ~0ULL;
+constexpr int kEventsMax = 64;
+constexpr Duration kTimerPeriod = std::chrono::milliseconds(1);
+constexpr Duration kIdlePeriod = std::chrono::milliseconds(250);
+
+void watch(int epoll, int fd, std::uint32_t events, std::uint64_t tag, int operation) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = tag;
+  LARDER_ASSERT(::epoll_ctl(epoll, operation, fd, &event) == 0);
+}
+
+}  // namespace
+
+IoThread::IoThread(NodeContext& node, QuiescenceDomain::Reader reader, std::vector<Fd> listeners)
+    : node_(node), reader_(std::move(reader)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  LARDER_ASSERT(epoll_.valid());
+  watch(epoll_.get(), inbox_.event_fd(), EPOLLIN, kInboxTag, EPOLL_CTL_ADD);
+  for (Fd& fd : listeners) {
+    const bool is_unix = !local_port(fd.get()).ok();
+    watch(epoll_.get(), fd.get(), EPOLLIN, kListenerTag - listeners_.size(), EPOLL_CTL_ADD);
+    listeners_.push_back({std::move(fd), is_unix});
+  }
+}
+
+IoThread::~IoThread() { LARDER_ASSERT(!thread_.joinable()); }
+
+void IoThread::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void IoThread::stop() {
+  if (!thread_.joinable()) return;
+  inbox_.post(Inbox::Task([](IoThread& self) { self.request_stop(); }));
+  thread_.join();
+}
+
+void IoThread::run() {
+  now_ = now();
+  last_activity_ = now_;
+  while (!stopping_) {
+    reader_.quiescent();
+    const bool active = turn();
+    now_ = now();
+    if (active) last_activity_ = now_;
+    if (now_ >= next_timer_) on_time();
+  }
+  peers_.clear();
+  reader_.offline();
+}
+
+/// One look at everything; sleeps when there is nothing to do. True when something happened.
+bool IoThread::turn() {
+  const bool spinning =
+      now_ - last_activity_ < std::chrono::microseconds(node_.config.spin_us);
+  if (!runnable_.empty() || spinning || !inbox_.empty()) {
+    const bool events = wait(0);
+    const bool drained = drain_inbox();
+    std::vector<std::uint64_t> again;
+    again.swap(runnable_);
+    for (const std::uint64_t id : again) pump(id, false);
+    return events || drained || !again.empty();
+  }
+  if (!inbox_.prepare_sleep()) return drain_inbox();
+  reader_.offline();
+  const auto until = std::max<Duration>(next_timer_ - now_, std::chrono::milliseconds(1));
+  epoll_event event{};
+  // Level triggered: what it saw is seen again by the wait below, when indexes may be read.
+  ::epoll_wait(epoll_.get(), &event, 1,
+               static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until).count()));
+  reader_.online();
+  const bool events = wait(0);
+  inbox_.awake();
+  return drain_inbox() || events;
+}
+
+bool IoThread::wait(int timeout_ms) {
+  std::array<epoll_event, kEventsMax> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms);
+  bool active = false;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
+    if (tag == kInboxTag) continue;
+    active = true;
+    if (kListenerTag - tag < listeners_.size()) {
+      accept_all(listeners_[kListenerTag - tag]);
+    } else {
+      pump(tag, true);
+    }
+  }
+  return active;
+}
+
+bool IoThread::drain_inbox() {
+  std::vector<Inbox::Item> items = inbox_.take();
+  for (Inbox::Item& item : items) {
+    if (auto* task = std::get_if<Inbox::Task>(&item)) {
+      (*task)(*this);
+      continue;
+    }
+    ShardCall& call = *std::get<std::shared_ptr<ShardCall>>(item);
+    const auto found = peers_.find(call.session.value());
+    if (found == peers_.end() || !found->second.session->on_answer(call)) {
+      abort_reserved(node_, call);  // nobody is there to fill these slots
+      continue;
+    }
+    pump(call.session.value(), false);
+  }
+  return !items.empty();
+}
+
+void IoThread::accept_all(Listener& listener) {
+  for (;;) {
+    auto accepted = accept_from(listener.fd.get());
+    if (!accepted.ok() || !accepted->has_value()) return;
+    auto socket = std::make_shared<Fd>(std::move(**accepted));
+    if (node_.sessions.load(std::memory_order_relaxed) >= node_.config.max_sessions) {
+      refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}",
+                                  node_.sessions.load(), node_.config.max_sessions));
+      continue;
+    }
+    PeerCredentials peer;
+    if (listener.is_unix) {
+      const auto known = peer_credentials(socket->get());
+      if (!known.ok()) continue;
+      peer = *known;
+    }
+    IoThread& target = *node_.io_threads[next_thread_++ % node_.io_threads.size()];
+    const bool is_unix = listener.is_unix;
+    target.inbox().post(Inbox::Task([socket, is_unix, peer](IoThread& self) {
+      self.add_session(std::move(*socket), is_unix, peer);
+    }));
+  }
+}
+
+void IoThread::refuse(const Fd& socket, const std::string& why) {
+  count(node_.metrics.sessions_refused);
+  wire::ErrorNotice body;
+  set_status(body.mutable_status(), absl::ResourceExhaustedError(why));
+  const std::vector<std::byte> head =
+      make_head({.type = FrameType::kError, .id = 0, .reply = true, .body = &body});
+  const iovec piece{const_cast<std::byte*>(head.data()), head.size()};
+  send_message(socket.get(), {&piece, 1});  // best effort: the connection is closed either way
+}
+
+void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
+  const std::uint64_t id = node_.next_session.fetch_add(1, std::memory_order_relaxed);
+  const int fd = socket.get();
+  Session::Options options{SessionId(id), std::move(socket), is_unix, peer, &inbox_};
+  Peer& added = peers_[id];
+  added.session = std::make_unique<Session>(std::move(options), node_, now_);
+  added.events = EPOLLIN;
+  watch(epoll_.get(), fd, EPOLLIN, id, EPOLL_CTL_ADD);
+  next_timer_ = now_;
+}
+
+void IoThread::pump(std::uint64_t id, bool readable) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  Session& session = *found->second.session;
+  if (!session.pump(now_, readable)) return close(id);
+  if (session.runnable()) runnable_.push_back(id);
+  update_events(id, found->second);
+}
+
+void IoThread::update_events(std::uint64_t id, Peer& peer) {
+  const std::uint32_t wanted = (peer.session->wants_read() ? std::uint32_t{EPOLLIN} : 0U) |
+                               (peer.session->wants_write() ? std::uint32_t{EPOLLOUT} : 0U);
+  if (wanted == peer.events) return;
+  peer.events = wanted;
+  watch(epoll_.get(), peer.session->fd(), wanted, id, EPOLL_CTL_MOD);
+}
+
+void IoThread::close(std::uint64_t id) {
+  // The descriptor leaves epoll with its last reference, which the session has.
+  peers_.erase(id);
+}
+
+void IoThread::announce_retired(SlabId slab) {
+  for (auto& [id, peer] : peers_) {
+    peer.session->announce_retired(slab);
+    runnable_.push_back(id);
+  }
+}
+
+void IoThread::on_time() {
+  std::vector<std::uint64_t> over;
+  bool waiting = false;
+  for (auto& [id, peer] : peers_) {
+    if (!peer.session->on_time(now_)) over.push_back(id);
+    waiting = waiting || peer.session->waiting();
+    update_events(id, peer);
+  }
+  for (const std::uint64_t id : over) close(id);
+  node_.pins.expire(node_.store, now_, node_.pinned_bytes);
+  next_timer_ = now_ + (waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod);
+}
+
+}  // namespace larder

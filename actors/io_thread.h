@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "actors/inbox.h"
+#include "actors/node_context.h"
+#include "actors/session.h"
+#include "transport/socket.h"
+
+namespace larder {
+
+/// One thread that serves sessions: parses frames, answers lookups from the indexes, copies and
+/// sends bytes in slices, one session after the other. Registered as a reader of every index.
+///
+/// Spins for Config::spin_us after the last activity, then sleeps; offline for reclamation while it
+/// sleeps.
+class IoThread {
+ public:
+  /// `listeners` (may be empty) are accepted from by this thread; sessions go round to all.
+  IoThread(NodeContext& node, QuiescenceDomain::Reader reader, std::vector<Fd> listeners);
+  ~IoThread();
+
+  void start();
+  /// Ends every session and joins. Any thread but its own.
+  void stop();
+
+  Inbox& inbox() { return inbox_; }
+  /// Own thread (by a task of the inbox).
+  void add_session(Fd socket, bool is_unix, PeerCredentials peer);
+  void announce_retired(SlabId slab);
+  void request_stop() { stopping_ = true; }
+
+ private:
+  struct Listener {
+    Fd fd;
+    bool is_unix = false;
+  };
+  struct Peer {
+    std::unique_ptr<Session> session;
+    std::uint32_t events = 0;  ///< registered with epoll
+  };
+
+  void run();
+  bool wait(int timeout_ms);
+  bool turn();
+  bool drain_inbox();
+  void accept_all(Listener& listener);
+  void refuse(const Fd& socket, const std::string& why);
+  void pump(std::uint64_t id, bool readable);
+  void update_events(std::uint64_t id, Peer& peer);
+  void close(std::uint64_t id);
+  void on_time();
+
+  NodeContext& node_;
+  QuiescenceDomain::Reader reader_;
+  Inbox inbox_;
+  Fd epoll_;
+  std::vector<Listener> listeners_;
+  absl::flat_hash_map<std::uint64_t, Peer> peers_;
+  std::vector<std::uint64_t> runnable_;
+  Time now_;
+  Time next_timer_;
+  Time last_activity_;
+  std::size_t next_thread_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace larder

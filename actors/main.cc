@@ -1,0 +1,102 @@
+#include <signal.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "actors/config.h"
+#include "actors/machine.h"
+#include "actors/node.h"
+#include "actors/readiness.h"
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotStart = 4;
+
+void set_up_log(const larder::Config& config) {
+  auto log = config.log_file.empty() ? spdlog::stderr_color_mt("larderd")
+                                     : spdlog::basic_logger_mt("larderd", config.log_file);
+  if (config.log_format == "json") {
+    log->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":"%v"})");
+  }
+  log->set_level(spdlog::level::from_str(config.log_level));
+  log->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(log));
+}
+
+/// Quotes and backslashes of a message, when it stands in a JSON string.
+std::string escaped(const std::string& message, bool json) {
+  if (!json) return message;
+  std::string out;
+  for (const char c : message) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+int serve(const larder::Config& config) {
+  set_up_log(config);
+  const bool json = config.log_format == "json";
+  const auto log = [json](const std::string& line) { spdlog::info("{}", escaped(line, json)); };
+  auto node = larder::Node::start(config, log);
+  if (!node.ok()) {
+    const std::string why(node.status().message());
+    std::fprintf(stderr, "larderd: %s\n", why.c_str());
+    return kExitCannotStart;
+  }
+  log(fmt::format("serving socket={} listen={} http={} host_bytes={} shards={} io_threads={} "
+                  "policy={} runtime_dir={}",
+                  config.socket, config.listen, config.http, config.host_bytes.count,
+                  config.shards, config.io_threads, config.policy, config.runtime_dir));
+  larder::notify_ready();
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigaddset(&stop, SIGINT);
+  int signal = 0;
+  while (::sigwait(&stop, &signal) == EINTR) {
+  }
+  log(fmt::format("stopping signal={}", signal));
+  larder::notify_stopping();
+  (*node)->stop();
+  log("stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Before any thread: all of them leave these signals to main.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigaddset(&stop, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  const auto invocation = larder::load_config(argc, argv, larder::process_environment,
+                                              larder::probe_machine());
+  if (!invocation.ok()) {
+    const std::string why(invocation.status().message());
+    std::fprintf(stderr, "larderd: %s\n", why.c_str());
+    return kExitUsage;
+  }
+  if (invocation->action == larder::Invocation::Action::kPrint) {
+    std::fputs(invocation->text.c_str(), stdout);
+    return 0;
+  }
+  const larder::Config& config = invocation->config;
+  if (const absl::Status space =
+          larder::check_runtime_space(config, larder::probe_runtime_space(config.runtime_dir));
+      !space.ok()) {
+    const std::string why(space.message());
+    std::fprintf(stderr, "larderd: %s\n", why.c_str());
+    return kExitCannotStart;
+  }
+  return serve(config);
+}

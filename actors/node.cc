@@ -1,0 +1,204 @@
+#include "actors/node.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "actors/actor_core.h"
+#include "actors/clock.h"
+#include "actors/http_server.h"
+#include "actors/io_thread.h"
+#include "actors/node_stats.h"
+#include "actors/policy_factory.h"
+#include "actors/runtime_dir.h"
+#include "store/status_macros.h"
+
+namespace larder {
+
+struct Node::Impl {
+  explicit Impl(const Config& from, RuntimeDir directory)
+      : config(from),
+        dir(std::move(directory)),
+        store({.runtime_dir = dir.path(), .capacity = config.host_bytes, .shards = config.shards}) {
+    for (std::uint32_t i = 0; i < config.shards; ++i) {
+      counters.push_back(std::make_unique<ShardCounters>());
+    }
+  }
+
+  absl::Status open_store(const Log& log);
+  absl::Status start_actors(std::vector<std::vector<AdoptItem>> adopted, Log log);
+  absl::Status listen(std::vector<Fd>& listeners);
+  absl::Status start_io();
+  absl::Status start_http();
+  void announce_retired(SlabId slab);
+
+  Config config;
+  RuntimeDir dir;
+  NodeStore store;
+  NodeMetrics metrics;
+  TokenTable tokens;
+  std::vector<std::unique_ptr<ShardCounters>> counters;
+  std::shared_ptr<NamespaceTable> namespaces;
+  std::unique_ptr<ActorCore> core;
+  std::unique_ptr<NodeContext> context;
+  std::vector<std::unique_ptr<IoThread>> io_threads;
+  std::unique_ptr<HttpServer> http;
+  std::vector<std::vector<AdoptItem>> adopted;
+  std::string socket_path;
+  std::uint16_t tcp_port = 0;
+};
+
+namespace {
+
+/// Removes a socket that nobody listens on any more; the runtime directory's lock says that no
+/// other daemon of ours is there, but the path may be shared.
+absl::Status clear_stale_socket(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::FailedPreconditionError(fmt::format("socket {}: exists and is no socket", path));
+  }
+  Address address;
+  address.path = path;
+  if (connect_to(address, std::chrono::milliseconds(200)).ok()) {
+    return absl::UnavailableError(
+        fmt::format("socket {}: in use by a running daemon; choose another with --socket", path));
+  }
+  ::unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Node::Impl::open_store(const Log& log) {
+  LARDER_ASSIGN_OR_RETURN(tokens, TokenTable::load(config.token_file));
+  LARDER_ASSIGN_OR_RETURN(NamespaceTable table, NamespaceTable::load(dir.path() + "/namespaces"));
+  namespaces = std::make_shared<NamespaceTable>(std::move(table));
+  LARDER_ASSIGN_OR_RETURN(
+      auto report,
+      store.open([this](const std::string& tenant) { return namespaces->tenant_id(tenant); }));
+  std::size_t blocks = 0;
+  for (const auto& shard : report.adopted) blocks += shard.size();
+  for (const std::string& message : report.slabs.messages) {
+    log(fmt::format("slab_set_aside {}", message));
+  }
+  if (report.slabs.slabs > 0) {
+    log(fmt::format("store_adopted slabs={} blocks={} quarantined={}", report.slabs.slabs, blocks,
+                    report.slots_quarantined));
+  }
+  adopted = std::move(report.adopted);
+  return absl::OkStatus();
+}
+
+absl::Status Node::Impl::start_actors(std::vector<std::vector<AdoptItem>> blocks, Log log) {
+  LARDER_ASSIGN_OR_RETURN(auto make_policy, policy_factory(config.policy));
+  ActorCore::Options options;
+  options.store = &store;
+  options.namespaces = namespaces;
+  options.make_policy = std::move(make_policy);
+  options.counters = &counters;
+  options.adopted = std::move(blocks);
+  options.announce_retired = [this](SlabId slab) { announce_retired(slab); };
+  options.log = std::move(log);
+  options.on_restart = [this] { count(metrics.shard_restarts); };
+  core = std::make_unique<ActorCore>(std::move(options));
+  return absl::OkStatus();
+}
+
+void Node::Impl::announce_retired(SlabId slab) {
+  for (auto& thread : io_threads) {
+    thread->inbox().post(Inbox::Task([slab](IoThread& self) { self.announce_retired(slab); }));
+  }
+}
+
+absl::Status Node::Impl::listen(std::vector<Fd>& listeners) {
+  if (!is_off(config.socket)) {
+    Address address;
+    address.path = config.socket;
+    std::error_code ignored;
+    const auto parent = std::filesystem::path(config.socket).parent_path();
+    if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
+    LARDER_RETURN_IF_ERROR(clear_stale_socket(config.socket));
+    LARDER_ASSIGN_OR_RETURN(Fd fd, listen_on(address));
+    socket_path = config.socket;
+    listeners.push_back(std::move(fd));
+  }
+  if (!is_off(config.listen)) {
+    LARDER_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(config.listen));
+    Address address;
+    address.host = at.host;
+    address.port = std::to_string(at.port);
+    LARDER_ASSIGN_OR_RETURN(Fd fd, listen_on(address));
+    LARDER_ASSIGN_OR_RETURN(tcp_port, local_port(fd.get()));
+    listeners.push_back(std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Node::Impl::start_io() {
+  std::vector<Fd> listeners;
+  LARDER_RETURN_IF_ERROR(listen(listeners));
+  context.reset(new NodeContext{.config = config,
+                                .store = store,
+                                .shards = core->shards(),
+                                .tenants = core->tenants(),
+                                .tokens = tokens,
+                                .metrics = metrics,
+                                .counters_of_shards = counters,
+                                .node_id = dir.node_id(),
+                                .incarnation = dir.incarnation(),
+                                .io_threads = {}});
+  // Session ids name writers in slot headers: they must not repeat over restarts.
+  context->next_session = dir.incarnation() << 32 | 1;
+  for (std::uint32_t i = 0; i < config.io_threads; ++i) {
+    LARDER_ASSIGN_OR_RETURN(auto reader, store.domain.register_reader());
+    auto own = i == 0 ? std::move(listeners) : std::vector<Fd>();
+    io_threads.push_back(std::make_unique<IoThread>(*context, std::move(reader), std::move(own)));
+    context->io_threads.push_back(io_threads.back().get());
+  }
+  for (auto& thread : io_threads) thread->start();
+  return absl::OkStatus();
+}
+
+absl::Status Node::Impl::start_http() {
+  if (is_off(config.http)) return absl::OkStatus();
+  LARDER_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(config.http));
+  HttpServer::Handlers handlers;
+  handlers.metrics = [this] { return prometheus_text(*context); };
+  handlers.healthy = [] { return true; };
+  LARDER_ASSIGN_OR_RETURN(http, HttpServer::start(at.host, at.port, std::move(handlers)));
+  return absl::OkStatus();
+}
+
+Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Node::~Node() { stop(); }
+
+absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log) {
+  LARDER_ASSIGN_OR_RETURN(RuntimeDir dir, RuntimeDir::lock(config.runtime_dir));
+  std::unique_ptr<Node> node(new Node(std::make_unique<Impl>(config, std::move(dir))));
+  Impl& impl = *node->impl_;
+  LARDER_RETURN_IF_ERROR(impl.open_store(log));
+  LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted), log));
+  LARDER_RETURN_IF_ERROR(impl.start_io());
+  LARDER_RETURN_IF_ERROR(impl.start_http());
+  return node;
+}
+
+void Node::stop() {
+  if (!impl_) return;
+  impl_->http.reset();
+  for (auto& thread : impl_->io_threads) thread->stop();
+  impl_->core.reset();  // answers still reach the inboxes of the threads, which outlive it
+  impl_->io_threads.clear();
+  if (!impl_->socket_path.empty()) ::unlink(impl_->socket_path.c_str());
+  impl_.reset();
+}
+
+std::uint16_t Node::tcp_port() const { return impl_->tcp_port; }
+std::uint16_t Node::http_port() const { return impl_->http ? impl_->http->port() : 0; }
+void Node::kill_shard(std::uint32_t shard) { impl_->core->kill_shard(ShardId(shard)); }
+
+}  // namespace larder

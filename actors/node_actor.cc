@@ -1,0 +1,57 @@
+#include "actors/node_actor.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace larder {
+
+void ActorPorts::set_shard(ShardId id, ShardHandle handle) {
+  Slot& slot = slots_[id.value()];
+  absl::MutexLock lock(&slot.mutex);
+  slot.handle = std::move(handle);
+}
+
+ShardHandle ActorPorts::shard(ShardId id) const {
+  const Slot& slot = slots_[id.value()];
+  absl::MutexLock lock(&slot.mutex);
+  return slot.handle;
+}
+
+std::vector<ShardHandle> ActorPorts::all() const {
+  std::vector<ShardHandle> handles;
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) handles.push_back(shard(ShardId(i)));
+  return handles;
+}
+
+void ActorPorts::clear() {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) set_shard(ShardId(i), ShardHandle());
+  tenants_ = TenantHandle();
+}
+
+caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options) {
+  auto shared = std::make_shared<NodeActorOptions>(std::move(options));
+  auto ids = std::make_shared<std::map<caf::actor_addr, ShardId>>();
+  const auto spawn_shard = [self, shared, ids](ShardId id, bool rebuild) {
+    ShardActorOptions made = shared->shard_options(id);
+    made.rebuild = rebuild;
+    auto shard = self->spawn(shard_actor, std::move(made));
+    self->monitor(shard);
+    (*ids)[shard.address()] = id;
+    shared->ports->set_shard(id, shard);
+  };
+  self->set_down_handler([shared, ids, spawn_shard](const caf::down_msg& down) {
+    const auto found = ids->find(down.source);
+    if (found == ids->end()) return;
+    const ShardId id = found->second;
+    ids->erase(found);
+    shared->on_restart(id);
+    shared->log(fmt::format("shard_restarted shard={}", id.value()));
+    spawn_shard(id, true);
+  });
+  for (std::uint32_t i = 0; i < shared->store->shards(); ++i) spawn_shard(ShardId(i), false);
+  return {[](TickAtom) {}};
+}
+
+}  // namespace larder

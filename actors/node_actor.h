@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "actors/shard_actor.h"
+#include "actors/slab_actor.h"
+#include "actors/tenant_actor.h"
+
+namespace larder {
+
+/// The actors' handles, for whoever sends from another thread: both ports of the io threads. A
+/// restarted shard replaces its handle; what the old one had in its mailbox is answered as lost.
+///
+/// Thread-safe; a mutex a shard, held for a copy of a pointer.
+class ActorPorts : public ShardPort, public TenantPort {
+ public:
+  explicit ActorPorts(std::uint32_t shards) : slots_(shards) {}
+
+  void set_shard(ShardId id, ShardHandle handle);
+  ShardHandle shard(ShardId id) const;
+  std::vector<ShardHandle> all() const;
+  void set_tenants(TenantHandle handle) { tenants_ = std::move(handle); }
+  /// Lets go of every actor, so that the system can end.
+  void clear();
+
+  void send(ShardId to, std::shared_ptr<ReserveCall> call) override { post(to, std::move(call)); }
+  void send(ShardId to, std::shared_ptr<ClaimCall> call) override { post(to, std::move(call)); }
+  void send(ShardId to, std::shared_ptr<EraseCall> call) override { post(to, std::move(call)); }
+  void send(ShardId to, std::shared_ptr<ScanCall> call) override { post(to, std::move(call)); }
+  void send(ShardId to, RequestNotePtr note) override { post(to, std::move(note)); }
+  void send(ShardId to, RequestEndNotePtr note) override { post(to, std::move(note)); }
+  void send(ShardId to, TouchNotePtr note) override { post(to, std::move(note)); }
+  void send(ShardId to, AbortNotePtr note) override { post(to, std::move(note)); }
+  void send(ShardId to, DropClaimsNotePtr note) override { post(to, std::move(note)); }
+  void send(ShardId to, QuarantineNotePtr note) override { post(to, std::move(note)); }
+  void send(std::shared_ptr<OpenNamespaceCall> call) override {
+    caf::anon_send(tenants_, std::move(call));
+  }
+
+ private:
+  struct Slot {
+    mutable absl::Mutex mutex;
+    ShardHandle handle ABSL_GUARDED_BY(mutex);
+  };
+  template <class Message>
+  void post(ShardId to, Message message) {
+    caf::anon_send(shard(to), std::move(message));
+  }
+
+  std::vector<Slot> slots_;
+  TenantHandle tenants_;
+};
+
+struct NodeActorOptions {
+  NodeStore* store = nullptr;
+  ActorPorts* ports = nullptr;
+  Shard::PolicyFactory make_policy;
+  std::function<ShardActorOptions(ShardId)> shard_options;
+  std::function<void(const std::string&)> log;
+  std::function<void(ShardId)> on_restart;
+};
+
+/// Supervises the shards: one that dies is made again on its old index, and has lost nothing
+/// committed.
+caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options);
+
+}  // namespace larder

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "actors/session_lookup.h"
+
+namespace larder {
+
+/// Blocks pinned by name until a time, whatever becomes of the session that asked: administrators'
+/// pins. Each is one lease on its entry, charged to the node's pin quota.
+///
+/// Any thread; one mutex, taken by pin, unpin and once a second by an io thread.
+class PinTable {
+ public:
+  /// Takes over the lease of `held`. False (and the lease is the caller's still) when it would
+  /// exceed `quota` bytes together with what `pinned_bytes` counts. A pinned block's time is
+  /// prolonged, and the lease given back.
+  bool pin(NodeStore& store, const HeldBlock& held, Time until, std::uint64_t quota,
+           std::atomic<std::uint64_t>& pinned_bytes);
+  /// False when the key is not pinned.
+  bool unpin(NodeStore& store, const BlockKey& key, std::atomic<std::uint64_t>& pinned_bytes);
+  void expire(NodeStore& store, Time now, std::atomic<std::uint64_t>& pinned_bytes);
+  std::size_t size() const;
+
+ private:
+  struct Pin {
+    HeldBlock held;
+    Time until;
+  };
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<BlockKey, Pin> pins_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace larder

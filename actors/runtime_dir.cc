@@ -1,0 +1,81 @@
+#include "actors/runtime_dir.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "store/status_macros.h"
+
+namespace larder {
+
+namespace {
+
+std::string make_uuid() {
+  std::array<unsigned char, 16> b{};
+  [[maybe_unused]] const auto got = ::getrandom(b.data(), b.size(), 0);
+  b[6] = static_cast<unsigned char>((b[6] & 0x0fU) | 0x40U);  // RFC 4122, version 4
+  b[8] = static_cast<unsigned char>((b[8] & 0x3fU) | 0x80U);
+  std::string text;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", b[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
+  RuntimeDir dir;
+  dir.path_ = path;
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) {
+    return absl::PermissionDeniedError(
+        fmt::format("runtime_dir {}: cannot be made: {}", path, error.message()));
+  }
+  if (made) ::chmod(path.c_str(), 0700);
+  const std::string file = path + "/lock";
+  dir.lock_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!dir.lock_.valid()) {
+    return absl::PermissionDeniedError(
+        fmt::format("runtime_dir {}: cannot be written: {}", path, std::strerror(errno)));
+  }
+  if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "runtime_dir {}: another larderd has it; stop that one or choose another --runtime-dir",
+        path));
+  }
+  LARDER_RETURN_IF_ERROR(dir.identify());
+  return dir;
+}
+
+absl::Status RuntimeDir::identify() {
+  const std::string file = path_ + "/node";
+  {
+    std::ifstream in(file);
+    in >> node_id_ >> incarnation_;
+  }
+  if (node_id_.empty()) node_id_ = make_uuid();
+  incarnation_ += 1;
+  const std::string temporary = file + ".new";
+  std::ofstream out(temporary, std::ios::trunc);
+  out << node_id_ << ' ' << incarnation_ << '\n';
+  out.close();
+  if (!out || std::rename(temporary.c_str(), file.c_str()) != 0) {
+    return absl::PermissionDeniedError(fmt::format("{}: cannot be written", file));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace larder

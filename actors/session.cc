@@ -1,0 +1,331 @@
+#include "actors/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/session_calls.h"
+#include "actors/session_limits.h"
+#include "store/chain.h"
+#include "store/limits.h"
+#include "transport/frame_head.h"
+
+namespace larder {
+
+Session::Session(Options options, NodeContext& node, Time now)
+    : options_(std::move(options)),
+      node_(node),
+      now_(now),
+      last_heard_(now),
+      last_sent_progress_(now),
+      requests_(node),
+      leases_(node) {
+  node_.sessions.fetch_add(1, std::memory_order_relaxed);
+  count(node_.metrics.sessions_opened);
+}
+
+Session::~Session() {
+  reader_.discard_payload();
+  ops_.clear();  // each takes back what it reserved
+  leases_.release_all();
+  requests_.end_all();
+  if (!claims_.empty()) {
+    auto note = std::make_shared<DropClaimsNote>();
+    note->session = id();
+    for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
+      node_.shards.send(ShardId(shard), std::shared_ptr<const DropClaimsNote>(note));
+    }
+  }
+  node_.sessions.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// -- the io thread -----------------------------------------------------------------------------------
+
+bool Session::pump(Time now, bool readable) {
+  now_ = now;
+  if ((readable || more_to_read_) && wants_read()) read_frames();
+  step_ops();
+  reap_ops();
+  if (!flush()) return false;
+  return !failed_ || !writer_.empty();
+}
+
+bool Session::wants_read() const {
+  return !failed_ && !closed_ && writer_.queued_bytes() < kWriterPauseBytes;
+}
+
+bool Session::runnable() const {
+  if (more_to_read_ && wants_read()) return true;
+  return std::any_of(ops_.begin(), ops_.end(),
+                     [](const auto& item) { return item.second->runnable(); });
+}
+
+void Session::read_frames() {
+  std::size_t budget = kTurnBytes;
+  more_to_read_ = false;
+  while (wants_read()) {
+    const ReadResult got = reader_.read(fd(), budget);
+    switch (got.event) {
+      case ReadEvent::kFrame:
+        last_heard_ = now_;
+        handle(reader_.frame());
+        break;
+      case ReadEvent::kPayloadDone:
+        last_heard_ = now_;
+        finish_payload();
+        break;
+      case ReadEvent::kBlocked:
+        return;
+      case ReadEvent::kBudget:
+        last_heard_ = now_;
+        more_to_read_ = true;
+        return;
+      case ReadEvent::kClosed:
+        closed_ = true;
+        return;
+      case ReadEvent::kFailed:
+        count(node_.metrics.frames_refused);
+        fail(got.status);
+        return;
+    }
+  }
+  more_to_read_ = reader_.buffered();
+}
+
+void Session::handle(FrameReader::Frame& frame) {
+  const Call call{frame.header.id, frame.header.type, frame.body, frame.array,
+                  frame.header.payload};
+  if (!greeted_ && call.type != FrameType::kHello) {
+    return fail(absl::UnauthenticatedError("hello: must be the first frame"));
+  }
+  if (frame.header.is_reply()) return;  // nothing is asked of clients
+  if (call.id == 0) return fail(absl::InvalidArgumentError("id: 0 is not allowed"));
+  payload_op_ = 0;
+  dispatch(call, frame.fds);
+}
+
+void Session::dispatch(const Call& call, Fds& fds) {
+  switch (call.type) {
+    case FrameType::kHello: return hello(call);
+    case FrameType::kPing: return reply(call.type, call.id, wire::SimpleReply());
+    case FrameType::kOpenNamespace: return open_namespace(call);
+    case FrameType::kRegisterRegion: return register_region(call, fds);
+    case FrameType::kUnregisterRegion: return unregister_region(call);
+    case FrameType::kBeginRequest: return begin_request(call);
+    case FrameType::kEndRequest: return end_request(call);
+    case FrameType::kMatch: return match(call);
+    case FrameType::kGet: return get(call);
+    case FrameType::kPut: return put(call);
+    case FrameType::kPutData: return put_data(call);
+    case FrameType::kPutStart: return put_start(call);
+    case FrameType::kPutPart: return put_part(call);
+    case FrameType::kPutEnd: return put_end(call);
+    case FrameType::kWait: return wait(call);
+    case FrameType::kRelease: return release_gets(call);
+    case FrameType::kRenew: return renew(call);
+    case FrameType::kTouch: return touch(call);
+    case FrameType::kPin: return pin(call);
+    case FrameType::kUnpin: return unpin(call);
+    case FrameType::kRemove: return remove(call);
+    case FrameType::kRemovePrefix: return remove_prefix(call);
+    case FrameType::kList: return list(call);
+    case FrameType::kCancel: return cancel(call);
+    case FrameType::kStats: return stats(call);
+    case FrameType::kGetData:
+    case FrameType::kSlabNotice:
+    case FrameType::kSlabRetired:
+    case FrameType::kError: break;
+  }
+  refuse(call, absl::UnimplementedError(fmt::format("type: {} is not known to this daemon",
+                                                    static_cast<int>(call.type))));
+}
+
+void Session::put_data(const Call& call) {
+  const auto found = ops_.find(call.id);
+  if (found == ops_.end()) return;  // late: the payload goes to scratch memory
+  auto* op = dynamic_cast<PayloadOp*>(found->second.get());
+  if (op == nullptr) return;
+  payload_op_ = call.id;
+  reader_.receive_payload(op->payload_sink(call.array, call.payload));
+}
+
+void Session::finish_payload() {
+  const auto found = ops_.find(payload_op_);
+  payload_op_ = 0;
+  if (found == ops_.end()) return;
+  if (auto* op = dynamic_cast<PayloadOp*>(found->second.get())) op->on_payload_done(now_);
+}
+
+void Session::step_ops() {
+  std::size_t budget = kTurnBytes;
+  for (auto& [id, op] : ops_) {
+    if (budget == 0) break;
+    if (op->runnable()) op->step(now_, budget);
+  }
+}
+
+void Session::reap_ops() {
+  absl::erase_if(ops_, [this](const auto& item) {
+    if (!item.second->done()) return false;
+    if (item.first == payload_op_) {
+      reader_.discard_payload();  // the slots are not ours any more
+      payload_op_ = 0;
+    }
+    return true;
+  });
+}
+
+bool Session::flush() {
+  std::size_t budget = kTurnBytes;
+  const std::size_t before = budget;
+  const IoResult sent = writer_.flush(fd(), budget);
+  if (budget != before || writer_.empty()) last_sent_progress_ = now_;
+  if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) return false;
+  return !closed_;
+}
+
+bool Session::on_answer(ShardCall& call) {
+  const auto found = ops_.find(call.op);
+  if (found == ops_.end()) return false;
+  found->second->on_answer(call);
+  return true;
+}
+
+bool Session::on_time(Time now) {
+  now_ = now;
+  for (auto& [id, op] : ops_) op->on_time(now);
+  reap_ops();
+  leases_.expire(now);
+  requests_.expire(now);
+  std::erase_if(claims_, [now](const auto& batch) { return batch.first <= now; });
+  const Duration silence = std::chrono::milliseconds(node_.config.heartbeat_ms);
+  const bool silent = now - last_heard_ > (greeted_ ? silence : kHelloDeadline);
+  const bool stuck = !writer_.empty() &&
+                     now - last_sent_progress_ > std::chrono::milliseconds(node_.config.lease_ms);
+  if (!silent && !stuck) return flush() && (!failed_ || !writer_.empty());
+  count(node_.metrics.sessions_timed_out);
+  return false;
+}
+
+void Session::announce_retired(SlabId slab) {
+  if (announced_.erase(slab) == 0) return;
+  wire::SlabRetired body;
+  body.set_slab(slab.value());
+  OutFrame frame;
+  frame.head = make_head({.type = FrameType::kSlabRetired, .id = 0, .reply = true, .body = &body});
+  push(std::move(frame));
+}
+
+// -- for ops and operations --------------------------------------------------------------------------
+
+NamespaceRef Session::find_namespace(std::uint64_t id) const {
+  const auto found = namespaces_.find(id);
+  return found == namespaces_.end() ? nullptr : found->second;
+}
+
+ShardId Session::shard_of_name(const BlockHash& name) const {
+  return shard_of(name, node_.store.shards());
+}
+
+std::uint64_t Session::claims() const {
+  std::uint64_t open = 0;
+  for (const auto& [deadline, count] : claims_) open += count;
+  return open;
+}
+
+void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
+                    std::span<const std::byte> array) {
+  OutFrame frame;
+  frame.head = make_head({.type = type, .id = id, .reply = true, .body = &body, .array = array});
+  push(std::move(frame));
+}
+
+void Session::push(OutFrame frame) {
+  if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
+}
+
+bool Session::announce_slab(SlabId slab) {
+  if (announced_.contains(slab)) return true;
+  auto fds = node_.store.slabs.open_read_only(slab);
+  if (!fds.ok()) return false;
+  auto owned = std::make_shared<std::pair<Fd, Fd>>(Fd(fds->data), Fd(fds->headers));
+  const Slab* found = node_.store.slabs.find(slab);
+  if (found == nullptr) return false;
+  wire::SlabNotice body;
+  body.set_slab(slab.value());
+  body.set_bytes(found->bytes().count);
+  body.set_slots(found->slots());
+  body.set_slot_bytes(found->slot_bytes().count);
+  body.set_header_bytes(found->header_bytes().count);
+  OutFrame frame;
+  frame.head = make_head(
+      {.type = FrameType::kSlabNotice, .id = 0, .reply = true, .fds = 2, .body = &body});
+  frame.fds = {owned->first.get(), owned->second.get()};
+  frame.keep = owned;
+  push(std::move(frame));
+  announced_.insert(slab);
+  return true;
+}
+
+void Session::fail(const absl::Status& why) {
+  if (failed_) return;
+  wire::ErrorNotice body;
+  set_status(body.mutable_status(), why);
+  OutFrame frame;
+  frame.head = make_head({.type = FrameType::kError, .id = 0, .reply = true, .body = &body});
+  push(std::move(frame));
+  failed_ = true;
+}
+
+void Session::refuse(const Call& call, const absl::Status& why) {
+  count(node_.metrics.frames_refused);
+  wire::SimpleReply body;
+  set_status(body.mutable_status(), why);
+  reply(call.type, call.id, body);
+}
+
+NamespaceRef Session::open_or_refuse(const Call& call, std::uint64_t ns) {
+  NamespaceRef found = find_namespace(ns);
+  if (!found) {
+    refuse(call, absl::NotFoundError(
+                     fmt::format("namespace: {:016x} is not open in this session", ns)));
+  }
+  return found;
+}
+
+bool Session::batch_size_ok(const Call& call, std::size_t keys) {
+  if (keys > 0 && keys <= limits::kBatchKeysMax) return true;
+  refuse(call, absl::InvalidArgumentError(
+                   fmt::format("keys: {}, the limits are 1 to {}", keys, limits::kBatchKeysMax)));
+  return false;
+}
+
+bool Session::records_or_refuse(const Call& call, std::span<const std::byte> array,
+                                std::vector<wire::KeyRecord>& records) {
+  if (!wire::parse(array, records)) {
+    refuse(call, absl::InvalidArgumentError(
+                     fmt::format("array: {} bytes are not key records of {}", array.size(),
+                                 sizeof(wire::KeyRecord))));
+    return false;
+  }
+  return batch_size_ok(call, records.size());
+}
+
+bool Session::start(const Call& call, std::unique_ptr<SessionOp> op) {
+  absl::Status status;
+  if (ops_.contains(call.id)) {
+    status = absl::AlreadyExistsError(fmt::format("id: {} is in use", call.id));
+  } else if (ops_.size() >= limits::kSessionBatchesMax) {
+    status = absl::ResourceExhaustedError(fmt::format(
+        "calls: {} are open, the limit is {}", ops_.size(), limits::kSessionBatchesMax));
+  }
+  if (!status.ok()) {
+    refuse(call, status);
+    return false;
+  }
+  ops_.emplace(call.id, std::move(op));
+  return true;
+}
+
+}  // namespace larder

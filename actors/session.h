@@ -1,0 +1,191 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "actors/node_context.h"
+#include "actors/session_leases.h"
+#include "actors/session_op.h"
+#include "actors/session_regions.h"
+#include "actors/session_requests.h"
+#include "transport/attach.h"
+#include "transport/control_page.h"
+#include "transport/frame_head.h"
+#include "transport/frame_reader.h"
+#include "transport/frame_writer.h"
+#include "transport/socket.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+
+/// Blocks (all groups and ranks) that one match may look at.
+inline constexpr std::uint64_t kMatchBlocksMax = 1 << 20;
+
+/// A match's reply before it is sent.
+struct MatchAnswer {
+  wire::MatchReply body;
+  std::vector<std::byte> array;
+};
+
+/// One client's connection: parses frames, answers lookups at once from the indexes, runs what takes
+/// longer as ops, and gives everything back when it ends.
+///
+/// One io thread owns it. The files session_*.cc each hold one kind of operation.
+class Session {
+ public:
+  struct Options {
+    SessionId id;
+    Fd socket;
+    bool is_unix = false;
+    PeerCredentials peer;  ///< unix only
+    Inbox* inbox = nullptr;
+  };
+
+  Session(Options options, NodeContext& node, Time now);
+  /// Gives back leases, pins, claims, uncommitted slots, regions.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // -- the io thread -----------------------------------------------------------------------------
+  /// Reads, works and writes for at most about a slice of bytes. False: over, destroy it.
+  bool pump(Time now, bool readable);
+  /// Leases, requests, ops and heartbeat. False: over.
+  bool on_time(Time now);
+  /// False: the op is gone; the caller takes back what the call reserved.
+  bool on_answer(ShardCall& call);
+  /// Has work that needs no event.
+  bool runnable() const;
+  bool wants_read() const;
+  bool wants_write() const { return !writer_.empty(); }
+  bool waiting() const { return !ops_.empty(); }
+  int fd() const { return options_.socket.get(); }
+  SessionId id() const { return options_.id; }
+  void announce_retired(SlabId slab);
+
+  // -- ops and operations ------------------------------------------------------------------------
+  NodeContext& node() { return node_; }
+  Time now() const { return now_; }
+  bool shm() const { return control_page_ != nullptr; }
+  RequestBook& requests() { return requests_; }
+  LeaseBook& leases() { return leases_; }
+  RegionBook& regions() { return regions_; }
+  FrameWriter& writer() { return writer_; }
+  Inbox* inbox() { return options_.inbox; }
+  ControlPage* control_page() { return control_page_.get(); }
+  NamespaceRef find_namespace(std::uint64_t id) const;
+  void add_namespace(const NamespaceRef& ns) { namespaces_[ns->id.value()] = ns; }
+  bool is_admin() const { return admin_; }
+  /// Queues a reply.
+  void reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
+             std::span<const std::byte> array = {});
+  void push(OutFrame frame);
+  /// Tells the client of a slab before the first descriptor into it. False: no descriptors left.
+  bool announce_slab(SlabId slab);
+  /// Ends the session after telling why.
+  void fail(const absl::Status& why);
+  std::uint64_t claims() const;
+  std::uint32_t& waits() { return waits_; }
+  AttachedProcess* peer_process() { return peer_process_.get(); }
+
+ private:
+  struct Call {
+    std::uint64_t id = 0;
+    FrameType type = FrameType::kError;
+    std::span<const std::byte> body;
+    std::span<const std::byte> array;
+    std::uint32_t payload = 0;
+  };
+
+  void read_frames();
+  void handle(FrameReader::Frame& frame);
+  void dispatch(const Call& call, Fds& fds);
+  void finish_payload();
+  void step_ops();
+  void reap_ops();
+  bool flush();
+  template <class Body>
+  bool parse(const Call& call, Body& body) {
+    if (parse_body(call.body, body)) return true;
+    refuse(call, absl::InvalidArgumentError("body: is not the protobuf message of its type"));
+    return false;
+  }
+  void refuse(const Call& call, const absl::Status& why);
+  /// The namespace and key records of a call; answers the error itself.
+  NamespaceRef open_or_refuse(const Call& call, std::uint64_t ns);
+  bool records_or_refuse(const Call& call, std::span<const std::byte> array,
+                         std::vector<wire::KeyRecord>& records);
+  bool batch_size_ok(const Call& call, std::size_t keys);
+  bool start(const Call& call, std::unique_ptr<SessionOp> op);
+
+  // session_hello.cc
+  void hello(const Call& call);
+  bool grant_access(const std::string& token);
+  bool open_control_page();
+  absl::Status try_attach(std::uint64_t address, std::uint64_t value);
+  void open_namespace(const Call& call);
+  void register_region(const Call& call, Fds& fds);
+  void unregister_region(const Call& call);
+  // session_request_calls.cc
+  void begin_request(const Call& call);
+  void end_request(const Call& call);
+  void match(const Call& call);
+  bool check_match(const Call& call, const wire::MatchRequest& body);
+  void match_flat(const Call& call, const NamespaceInfo& ns);
+  void claim(const Call& call, MatchAnswer answer, std::vector<LocatedKey> absent,
+             std::uint32_t claim_ms);
+  ShardId shard_of_name(const BlockHash& name) const;
+  void touch(const Call& call);
+  // session_get.cc
+  void get(const Call& call);
+  void release_gets(const Call& call);
+  void renew(const Call& call);
+  // session_put.cc, session_layer_put.cc
+  void put(const Call& call);
+  void put_data(const Call& call);
+  void put_start(const Call& call);
+  void put_part(const Call& call);
+  void put_end(const Call& call);
+  // session_admin.cc
+  void wait(const Call& call);
+  void pin(const Call& call);
+  void unpin(const Call& call);
+  void remove(const Call& call);
+  void remove_prefix(const Call& call);
+  void list(const Call& call);
+  void stats(const Call& call);
+  void cancel(const Call& call);
+
+  Options options_;
+  NodeContext& node_;
+  Time now_;
+  Time last_heard_;
+  Time last_sent_progress_;
+  bool greeted_ = false;
+  bool admin_ = false;
+  bool failed_ = false;   ///< closes once the error frame is out
+  bool closed_ = false;   ///< the client ended the stream
+  bool more_to_read_ = false;
+  std::string tenant_;
+  FrameReader reader_;
+  FrameWriter writer_;
+  std::unique_ptr<ControlPage> control_page_;
+  std::unique_ptr<AttachedProcess> peer_process_;
+  RequestBook requests_;
+  LeaseBook leases_;
+  RegionBook regions_;
+  std::uint32_t waits_ = 0;
+  /// Claims made, with the time when they lapse.
+  std::vector<std::pair<Time, std::uint64_t>> claims_;
+  absl::flat_hash_map<std::uint64_t, NamespaceRef> namespaces_;
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<SessionOp>> ops_;
+  absl::flat_hash_set<SlabId> announced_;
+  std::uint64_t payload_op_ = 0;  ///< op whose memory the payload under way goes to
+};
+
+}  // namespace larder

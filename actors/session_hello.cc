@@ -1,0 +1,213 @@
+// Hello, namespaces and regions.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "actors/session.h"
+#include "actors/session_calls.h"
+#include "actors/session_limits.h"
+#include "store/limits.h"
+#include "store/status_macros.h"
+#include "transport/frame_head.h"
+
+namespace larder {
+
+namespace {
+
+constexpr const char* kDefaultTenant = "default";
+
+void fill_limits(const Config& config, wire::Limits* out) {
+  out->set_batch_keys(limits::kBatchKeysMax);
+  out->set_match_units(limits::kMatchUnitsMax);
+  out->set_inline_put_bytes(limits::kInlinePutMax.count);
+  out->set_chunk_bytes(limits::kFramePayloadMax.count);
+  out->set_stream_credits(kStreamCredits);
+  out->set_heartbeat_ms(config.heartbeat_ms);
+  out->set_lease_ms(config.lease_ms);
+  out->set_batches(limits::kSessionBatchesMax);
+  out->set_block_bytes_max(limits::kBlockBytesMax.count);
+}
+
+NamespaceSpec spec_of(const wire::OpenNamespaceRequest& body) {
+  NamespaceSpec spec;
+  spec.fingerprint = {body.model(),  body.revision(),        body.dtype(), body.quantisation(),
+                      body.layout(), body.parallel_layout(), body.flat()};
+  spec.unit_tokens = body.unit_tokens();
+  spec.segment_tokens = body.segment_tokens();
+  spec.ranks = body.ranks();
+  spec.ttl = std::chrono::milliseconds(body.ttl_ms());
+  for (const wire::Group& group : body.groups()) {
+    spec.groups.push_back({static_cast<GroupKind>(group.kind()), group.block_tokens(),
+                           group.window_tokens(), Bytes{group.block_bytes()}});
+  }
+  return spec;
+}
+
+/// Waits for the tenant registry.
+class OpenNamespaceOp : public SessionOp {
+ public:
+  OpenNamespaceOp(Session& session, std::uint64_t id) : session_(session), id_(id) {}
+  void on_answer(ShardCall& call) override {
+    done_ = true;
+    if (call.lost) return answer(absl::UnavailableError("the tenant registry is gone"));
+    auto& opened = static_cast<OpenNamespaceCall&>(call);
+    if (!opened.result.ok()) return answer(opened.result.status());
+    session_.add_namespace(*opened.result);
+    wire::OpenNamespaceReply body;
+    body.set_id((*opened.result)->id.value());
+    session_.reply(FrameType::kOpenNamespace, id_, body);
+  }
+  void step(Time, std::size_t&) override {}
+  bool runnable() const override { return false; }
+  void on_time(Time) override {}
+  void cancel() override { done_ = true; }
+  bool done() const override { return done_; }
+
+ private:
+  void answer(const absl::Status& status) {
+    wire::OpenNamespaceReply body;
+    set_status(body.mutable_status(), status);
+    session_.reply(FrameType::kOpenNamespace, id_, body);
+  }
+
+  Session& session_;
+  std::uint64_t id_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+void Session::hello(const Call& call) {
+  wire::HelloRequest body;
+  if (!parse(call, body)) return;
+  if (greeted_) return fail(absl::FailedPreconditionError("hello: sent twice"));
+  if (body.version_min() > kProtocolVersion || body.version_max() < kProtocolVersion) {
+    return fail(absl::FailedPreconditionError(
+        fmt::format("version: the client speaks {} to {}, this daemon {}", body.version_min(),
+                    body.version_max(), kProtocolVersion)));
+  }
+  if (!grant_access(body.token())) return;
+  greeted_ = true;
+  wire::HelloReply answer;
+  answer.set_version(kProtocolVersion);
+  answer.set_session(id().value());
+  answer.set_tenant(tenant_);
+  answer.set_admin(admin_);
+  answer.set_node(node_.node_id);
+  answer.set_incarnation(node_.incarnation);
+  fill_limits(node_.config, answer.mutable_limits());
+  const bool shared = options_.is_unix && body.want_shm() && open_control_page();
+  answer.set_shm(shared);
+  if (shared) {
+    const absl::Status attached = try_attach(body.probe_address(), body.probe_value());
+    answer.set_attach(attached.ok());
+    if (!attached.ok()) answer.set_attach_reason(std::string(attached.message()));
+  }
+  OutFrame frame;
+  frame.head = make_head({.type = FrameType::kHello,
+                          .id = call.id,
+                          .reply = true,
+                          .fds = static_cast<std::uint8_t>(shared ? 1 : 0),
+                          .body = &answer});
+  if (shared) frame.fds.push_back(control_page_->fd());
+  push(std::move(frame));
+}
+
+bool Session::grant_access(const std::string& token) {
+  if (!token.empty()) {
+    const auto grant = node_.tokens.find(token);
+    if (!grant) {
+      fail(absl::UnauthenticatedError("token: not known to this daemon"));
+      return false;
+    }
+    tenant_ = grant->tenant;
+    admin_ = grant->admin;
+  } else if (!node_.tokens.empty() && !options_.is_unix) {
+    fail(absl::UnauthenticatedError("token: needed on this address"));
+    return false;
+  } else {
+    tenant_ = kDefaultTenant;
+  }
+  if (options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid())) {
+    admin_ = true;
+  }
+  return true;
+}
+
+bool Session::open_control_page() {
+  auto page = ControlPage::create();
+  if (!page.ok()) return false;
+  control_page_ = std::make_unique<ControlPage>(*std::move(page));
+  return true;
+}
+
+absl::Status Session::try_attach(std::uint64_t address, std::uint64_t value) {
+  if (node_.config.attach == "off") return absl::PermissionDeniedError("switched off: attach=off");
+  // A page-fault handler of the client can block the read for ever, and this is an io thread: only
+  // for who could stop the daemon anyway.
+  if (options_.peer.uid != ::geteuid()) {
+    return absl::PermissionDeniedError(fmt::format("uid {} is not the daemon's ({})",
+                                                   options_.peer.uid, ::geteuid()));
+  }
+  auto process = AttachedProcess::open(fd());
+  if (!process.ok()) return process.status();
+  LARDER_RETURN_IF_ERROR(process->probe(address, value));
+  peer_process_ = std::make_unique<AttachedProcess>(*std::move(process));
+  return absl::OkStatus();
+}
+
+void Session::open_namespace(const Call& call) {
+  wire::OpenNamespaceRequest body;
+  if (!parse(call, body)) return;
+  if (body.groups_size() > static_cast<int>(limits::kGroupsMax)) {
+    return refuse(call, absl::InvalidArgumentError(fmt::format(
+                            "groups: {}, the limit is {}", body.groups_size(), limits::kGroupsMax)));
+  }
+  if (namespaces_.size() >= limits::kSessionNamespacesMax) {
+    return refuse(call, absl::ResourceExhaustedError(
+                            fmt::format("namespace: {} are open in this session, the limit is {}",
+                                        namespaces_.size(), limits::kSessionNamespacesMax)));
+  }
+  for (const wire::Group& group : body.groups()) {
+    if (group.kind() > 2) {
+      return refuse(call, absl::InvalidArgumentError(fmt::format(
+                              "group kind: {} is not 0 (full), 1 (window) or 2 (state)",
+                              group.kind())));
+    }
+  }
+  if (!start(call, std::make_unique<OpenNamespaceOp>(*this, call.id))) return;
+  auto ask = std::make_shared<OpenNamespaceCall>();
+  ask->reply_to = inbox();
+  ask->session = id();
+  ask->op = call.id;
+  ask->tenant = tenant_;
+  ask->spec = spec_of(body);
+  node_.tenants.send(std::move(ask));
+}
+
+void Session::register_region(const Call& call, Fds& fds) {
+  wire::RegisterRegionRequest body;
+  if (!parse(call, body)) return;
+  if (!shm() || fds.size() != 1) {
+    return refuse(call, absl::InvalidArgumentError(fmt::format(
+                            "region {}: {} descriptors in a {} session; one in shm is needed",
+                            body.region(), fds.size(), shm() ? "shm" : "tcp")));
+  }
+  if (absl::Status added = regions_.add(body.region(), fds[0], Bytes{body.bytes()}); !added.ok()) {
+    return refuse(call, added);
+  }
+  reply(call.type, call.id, wire::SimpleReply());
+}
+
+void Session::unregister_region(const Call& call) {
+  wire::UnregisterRegionRequest body;
+  if (!parse(call, body)) return;
+  if (absl::Status removed = regions_.remove(body.region()); !removed.ok()) {
+    return refuse(call, removed);
+  }
+  reply(call.type, call.id, wire::SimpleReply());
+}
+
+}  // namespace larder

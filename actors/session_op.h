@@ -1,0 +1,47 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <span>
+
+#include "absl/container/inlined_vector.h"
+#include "actors/shard_calls.h"
+#include "store/types.h"
+#include "transport/records.h"
+
+namespace larder {
+
+class Session;
+using PayloadPieces = absl::InlinedVector<iovec, 4>;
+
+/// A call that is not answered at once: it waits for shards, copies in slices, streams, or waits for
+/// time. Lives in its session, on one io thread; answers exactly once unless its session dies.
+class SessionOp {
+ public:
+  virtual ~SessionOp() = default;
+
+  /// A shard's answer to a call of this op.
+  virtual void on_answer(ShardCall& call) = 0;
+  /// Does up to `budget` bytes of work (subtracted).
+  virtual void step(Time now, std::size_t& budget) = 0;
+  /// True when step() has something to do now.
+  virtual bool runnable() const = 0;
+  /// Deadlines and polling, about once a millisecond.
+  virtual void on_time(Time now) = 0;
+  /// The client gave up, or the session ends: takes back what is uncommitted. May answer kCancelled.
+  virtual void cancel() = 0;
+  /// Answered (or cancelled), and waits for nothing: may be destroyed.
+  virtual bool done() const = 0;
+};
+
+/// An op that takes payload from the stream.
+class PayloadOp : public SessionOp {
+ public:
+  /// Where this chunk goes; empty: to scratch. The memory stays until on_payload_done(), or until
+  /// the session discards the payload because the op ended.
+  virtual PayloadPieces payload_sink(std::span<const std::byte> array, std::uint32_t payload) = 0;
+  virtual void on_payload_done(Time now) = 0;
+};
+
+}  // namespace larder

@@ -1,0 +1,214 @@
+#include "actors/session_put_batch.h"
+
+#include <utility>
+
+#include "actors/clock.h"
+#include "store/limits.h"
+
+namespace larder {
+
+using wire::KeyStatus;
+
+PutBatch::PutBatch(Session& session, NamespaceRef ns, std::uint64_t request, std::uint64_t op)
+    : session_(session), ns_(std::move(ns)), request_(request), op_(op) {
+  aborts_.resize(session.node().store.shards());
+}
+
+PutBatch::~PutBatch() { take_back(KeyStatus::kCancelled); }
+
+void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
+  NodeContext& node = session_.node();
+  items_.resize(records.size());
+  std::vector<LocatedKey> keys;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    items_[i].record = records[i];
+    items_[i].at = locate(*ns_, records[i], node.store.shards());
+    keys.push_back(items_[i].at);
+  }
+  const std::vector<EntryId> found = find_all(node.store, keys);
+  std::optional<RequestId> request;
+  if (SessionRequest* open = session_.requests().find(request_)) {
+    session_.requests().announce(*open);
+    request = open->context.request;
+  }
+  const std::int64_t expiry = ns_->spec.ttl.count() > 0 ? wall_ns() + ns_->spec.ttl.count() : 0;
+
+  std::vector<std::shared_ptr<ReserveCall>> calls(node.store.shards());
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    PutItem& item = items_[i];
+    if (const auto wrong = check_record(*ns_, item.record, /*length_needed=*/true)) {
+      item.status = *wrong;
+      continue;
+    }
+    if (found[i] != kNoEntry) {
+      // What is there already needs no slot, and so no mailbox.
+      const Entry& entry = node.store.indexes[item.at.shard.value()]->entry(found[i]);
+      const auto state = EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state;
+      if (state == EntryState::kCommitted) {
+        item.status = entry.length.load(std::memory_order_relaxed) == item.record.length
+                          ? KeyStatus::kPresent
+                          : KeyStatus::kSizeMismatch;
+        continue;
+      }
+    }
+    auto& call = calls[item.at.shard.value()];
+    if (!call) call = std::make_shared<ReserveCall>();
+    ReserveItem ask;
+    ask.key = item.at.key;
+    ask.tenant = ns_->tenant;
+    ask.parent = item.record.parent;
+    ask.anchor = item.record.anchor;
+    ask.engine_hash = item.record.engine_hash;
+    ask.writer = WriterId(session_.id().value());
+    ask.expiry_wall_ns = expiry;
+    ask.position = item.record.position;
+    ask.length = Bytes{item.record.length};
+    ask.slot_bytes = slot_bytes(ns_->spec.groups[item.record.group], ask.length);
+    ask.ranks = ns_->spec.ranks;
+    call->items.push_back(ask);
+    call->positions.push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
+    if (!calls[shard]) continue;
+    calls[shard]->shard = ShardId(shard);
+    calls[shard]->request = request;
+    calls[shard]->deadline = deadline;
+    calls[shard]->reply_to = session_.inbox();
+    calls[shard]->session = session_.id();
+    calls[shard]->op = op_;
+    calls_ += 1;
+    node.shards.send(ShardId(shard), std::move(calls[shard]));
+  }
+}
+
+void PutBatch::on_answer(ShardCall& call) {
+  calls_ -= 1;
+  if (call.lost) {
+    // A shard died with the call in its mailbox: nothing was reserved by it.
+    for (PutItem& item : items_) {
+      if (item.status == KeyStatus::kWanted && !item.reserved && calls_ == 0) {
+        item.status = KeyStatus::kUnavailable;
+      }
+    }
+    return;
+  }
+  auto& answer = static_cast<ReserveCall&>(call);
+  for (std::size_t i = 0; i < answer.items.size(); ++i) {
+    decide(items_[answer.positions[i]], answer.items[i]);
+  }
+  if (abandoned_) take_back(abandoned_as_);
+  if (calls_ > 0) return;
+  for (PutItem& item : items_) {
+    if (item.status == KeyStatus::kWanted && !item.reserved) item.status = KeyStatus::kUnavailable;
+  }
+}
+
+void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
+  switch (answer.outcome) {
+    case ReserveOutcome::kReserved:
+      item.reserved = true;
+      item.entry = answer.entry;
+      item.entry_generation = answer.entry_generation;
+      item.slot = answer.slot;
+      item.data = session_.node().store.slabs.data(answer.slot);
+      return;
+    case ReserveOutcome::kPresent:
+      item.status = KeyStatus::kPresent;
+      return;
+    case ReserveOutcome::kInFlight:
+      item.status = KeyStatus::kPending;
+      return;
+    case ReserveOutcome::kSizeMismatch:
+      item.status = KeyStatus::kSizeMismatch;
+      return;
+    case ReserveOutcome::kRefused:
+      item.status = KeyStatus::kRefused;
+      return;
+    case ReserveOutcome::kNoSlot:
+    case ReserveOutcome::kFull:
+      item.status = KeyStatus::kNoSpace;
+      return;
+  }
+}
+
+void PutBatch::publish() {
+  for (PutItem& item : items_) {
+    if (item.status == KeyStatus::kWanted && item.reserved) publish_one(item);
+  }
+}
+
+void PutBatch::publish_one(PutItem& item) {
+  NodeContext& node = session_.node();
+  node.store.slabs.seal(item.slot, item.sum.value());
+  Index& index = *node.store.indexes[item.at.shard.value()];
+  item.reserved = false;
+  if (!index.commit(item.entry, item.entry_generation)) {
+    item.status = KeyStatus::kCancelled;
+    return;
+  }
+  item.status = KeyStatus::kOk;
+  if (SessionRequest* request = session_.requests().find(request_)) {
+    if (const auto held = hold(node.store, item.at, item.entry)) {
+      session_.requests().pin(*request, *held);
+    }
+    if (item.record.rank == 0) {
+      session_.requests().extend(*request, item.at, item.record.position);
+    }
+  }
+}
+
+void PutBatch::drop(PutItem& item, KeyStatus status) {
+  item.status = status;
+  if (!item.reserved) return;
+  item.reserved = false;
+  auto& note = aborts_[item.at.shard.value()];
+  if (!note) note = std::make_shared<AbortNote>();
+  note->items.push_back({item.entry, item.entry_generation});
+  send_aborts();
+}
+
+void PutBatch::take_back(KeyStatus status) {
+  abandoned_ = true;
+  abandoned_as_ = status;
+  for (PutItem& item : items_) {
+    if (item.reserved) {
+      item.reserved = false;
+      auto& note = aborts_[item.at.shard.value()];
+      if (!note) note = std::make_shared<AbortNote>();
+      note->items.push_back({item.entry, item.entry_generation});
+    }
+    if (item.status == KeyStatus::kWanted) item.status = status;
+  }
+  send_aborts();
+}
+
+void PutBatch::send_aborts() {
+  for (std::uint32_t shard = 0; shard < aborts_.size(); ++shard) {
+    if (!aborts_[shard]) continue;
+    session_.node().shards.send(ShardId(shard),
+                                std::shared_ptr<const AbortNote>(std::move(aborts_[shard])));
+    aborts_[shard] = nullptr;
+  }
+}
+
+std::vector<wire::PutResult> PutBatch::results() const {
+  std::vector<wire::PutResult> results;
+  for (const PutItem& item : items_) {
+    results.push_back(
+        {static_cast<std::uint16_t>(item.status), static_cast<std::uint16_t>(item.path), 0});
+  }
+  return results;
+}
+
+void PutBatch::count_results() const {
+  NodeMetrics& metrics = session_.node().metrics;
+  for (const PutItem& item : items_) {
+    if (item.status == KeyStatus::kOk) count(metrics.put_stored);
+    if (item.status == KeyStatus::kPresent) count(metrics.put_present);
+    if (item.status == KeyStatus::kNoSpace) count(metrics.put_no_space);
+    if (item.status == KeyStatus::kCancelled) count(metrics.put_cancelled);
+    if (item.status == KeyStatus::kCorrupt) count(metrics.put_corrupt);
+  }
+}
+
+}  // namespace larder

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "actors/session.h"
+#include "actors/session_lookup.h"
+#include "transport/guarded_copy.h"
+
+namespace larder {
+
+/// One key of a put.
+struct PutItem {
+  wire::KeyRecord record;
+  LocatedKey at;
+  wire::KeyStatus status = wire::KeyStatus::kWanted;  ///< kWanted until decided
+  wire::PutPath path = wire::PutPath::kNone;
+  bool reserved = false;
+  EntryId entry = kNoEntry;
+  std::uint64_t entry_generation = 0;
+  SlotRef slot;
+  std::byte* data = nullptr;  ///< the slot's memory
+  std::uint64_t filled = 0;
+  Checksum sum;
+};
+
+/// The reservations of one put: asks the shards, knows each key's slot, publishes or takes back.
+/// Shared by puts and layer-by-layer puts.
+///
+///   asking --all shards answered--> filling --publish()--> over
+///      |                               |----take_back()--> over
+class PutBatch {
+ public:
+  /// `request` is the session's number of the request served, 0: none. The session outlives it.
+  PutBatch(Session& session, NamespaceRef ns, std::uint64_t request, std::uint64_t op);
+  ~PutBatch();
+
+  /// Checks the records and sends what must be reserved to the shards.
+  void ask(std::vector<wire::KeyRecord> records, Time deadline);
+  void on_answer(ShardCall& call);
+  bool asking() const { return calls_ > 0; }
+
+  std::vector<PutItem>& items() { return items_; }
+  /// Makes what is reserved and filled (`status` kWanted) visible; its status becomes kOk.
+  void publish();
+  /// Takes back everything reserved and unpublished; undecided keys get `status`.
+  void take_back(wire::KeyStatus status);
+  /// Takes one key's reservation back.
+  void drop(PutItem& item, wire::KeyStatus status);
+  std::vector<wire::PutResult> results() const;
+  /// Adds the outcomes to the node's metrics; once, at the end.
+  void count_results() const;
+
+ private:
+  void decide(PutItem& item, const ReserveItem& answer);
+  void publish_one(PutItem& item);
+  void send_aborts();
+
+  Session& session_;
+  NamespaceRef ns_;
+  std::uint64_t request_;
+  std::uint64_t op_;
+  int calls_ = 0;
+  bool abandoned_ = false;  ///< answers that still come are taken back
+  wire::KeyStatus abandoned_as_ = wire::KeyStatus::kCancelled;
+  std::vector<PutItem> items_;
+  std::vector<std::shared_ptr<AbortNote>> aborts_;  ///< by shard
+};
+
+}  // namespace larder

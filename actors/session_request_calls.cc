@@ -1,0 +1,221 @@
+// Requests and lookups.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/clock.h"
+#include "actors/session.h"
+#include "actors/session_calls.h"
+#include "actors/session_claim_op.h"
+#include "actors/session_match.h"
+#include "store/limits.h"
+
+namespace larder {
+
+namespace {
+
+constexpr std::uint32_t kContinuingFanOut = 8;  // POLICIES.md: a session's own branch
+
+Duration request_deadline(const Config& config, std::uint32_t deadline_ms) {
+  const auto longest = std::chrono::milliseconds(config.request_deadline_ms);
+  if (deadline_ms == 0) return longest;
+  return std::min<Duration>(std::chrono::milliseconds(deadline_ms), longest);
+}
+
+void learn(const ChainLookup& found, RequestContext& context) {
+  const auto blocks =
+      static_cast<std::uint32_t>(found.groups.empty() ? 0 : found.groups[0].size());
+  context.prompt_blocks = std::max(context.prompt_blocks, blocks);
+  if (found.known_blocks < context.known_blocks) return;
+  context.known_blocks = found.known_blocks;
+  context.continuing = found.known_blocks > 0 && found.deepest_children < kContinuingFanOut;
+}
+
+void fill(const ChainLookup& found, const NamespaceInfo& ns, wire::ChainMatch* out) {
+  out->set_usable_tokens(found.usable_tokens);
+  out->set_usable_units(found.usable_tokens / ns.spec.unit_tokens);
+  out->set_pending_tokens(found.pending_tokens);
+  out->set_known_blocks(found.known_blocks);
+  for (const auto& group : found.groups) {
+    out->add_group_blocks(static_cast<std::uint32_t>(group.size()));
+  }
+}
+
+}  // namespace
+
+void Session::begin_request(const Call& call) {
+  wire::BeginRequestRequest body;
+  if (!parse(call, body)) return;
+  const NamespaceRef ns = open_or_refuse(call, body.ns());
+  if (!ns) return;
+  if (body.now_ns() != 0 && !node_.config.allow_trace_time) {
+    return refuse(call, absl::PermissionDeniedError("now_ns: needs allow_trace_time"));
+  }
+  RequestContext context;
+  context.now = body.now_ns() != 0 ? Time(Duration(body.now_ns())) : now_;
+  context.session = body.session_hint();
+  context.hint_positions = body.hint_positions();
+  context.has_hint = body.has_hint();
+  context.priority = static_cast<std::uint8_t>(std::min(body.priority(), 2U));
+  const Time deadline = now_ + request_deadline(node_.config, body.deadline_ms());
+  if (absl::Status begun = requests_.begin(body.request(), ns, context, deadline); !begun.ok()) {
+    return refuse(call, begun);
+  }
+  reply(call.type, call.id, wire::SimpleReply());
+}
+
+void Session::end_request(const Call& call) {
+  wire::EndRequestRequest body;
+  if (!parse(call, body)) return;
+  if (!requests_.end(body.request(), body.output_tokens())) {
+    return refuse(call, absl::NotFoundError(
+                            fmt::format("request: {} is not open", body.request())));
+  }
+  reply(call.type, call.id, wire::SimpleReply());
+}
+
+bool Session::check_match(const Call& call, const wire::MatchRequest& body) {
+  std::uint64_t units = 0;
+  for (const std::uint32_t chain : body.chain_units()) units += chain;
+  absl::Status status;
+  if (call.array.size() != units * sizeof(BlockHash)) {
+    status = absl::InvalidArgumentError(
+        fmt::format("chain_units: sum {} of {} bytes, the array has {} bytes", units,
+                    sizeof(BlockHash), call.array.size()));
+  } else if (units > limits::kMatchUnitsMax) {
+    status = absl::InvalidArgumentError(
+        fmt::format("chain_units: sum {}, the limit is {}", units, limits::kMatchUnitsMax));
+  } else if (body.chain_units_size() > static_cast<int>(limits::kMatchChainsMax)) {
+    status = absl::InvalidArgumentError(fmt::format("chains: {}, the limit is {}",
+                                                    body.chain_units_size(),
+                                                    limits::kMatchChainsMax));
+  }
+  if (status.ok()) return true;
+  refuse(call, status);
+  return false;
+}
+
+void Session::match(const Call& call) {
+  wire::MatchRequest body;
+  if (!parse(call, body)) return;
+  const NamespaceRef ns = open_or_refuse(call, body.ns());
+  if (!ns || !check_match(call, body)) return;
+  count(node_.metrics.matches);
+  if (ns->spec.fingerprint.flat) return match_flat(call, *ns);
+  std::uint64_t blocks_per_unit = 0;
+  for (const GroupSpec& group : ns->spec.groups) {
+    blocks_per_unit += std::uint64_t{ns->spec.ranks} * ns->spec.unit_tokens / group.block_tokens + 1;
+  }
+  const std::uint64_t units = call.array.size() / sizeof(BlockHash);
+  if (units * blocks_per_unit > kMatchBlocksMax) {
+    return refuse(call, absl::InvalidArgumentError(fmt::format(
+                            "chain_units: {} units of {} groups and ranks; at most {} blocks a match",
+                            units, blocks_per_unit, kMatchBlocksMax)));
+  }
+  if (body.request() != 0 && requests_.find(body.request()) == nullptr) {
+    RequestContext context;
+    context.now = now_;
+    const Time deadline = now_ + request_deadline(node_.config, 0);
+    if (absl::Status begun = requests_.begin(body.request(), ns, context, deadline); !begun.ok()) {
+      return refuse(call, begun);
+    }
+  }
+  const Time began = larder::now();
+  std::vector<BlockHash> hashes;
+  wire::parse(call.array, hashes);
+  MatchAnswer answer;
+  std::vector<LocatedKey> absent;
+  std::span<const BlockHash> rest(hashes);
+  SessionRequest* request = requests_.find(body.request());
+  for (const std::uint32_t units_of_chain : body.chain_units()) {
+    ChainLookup found =
+        look_up_chain(node_.store, *ns, rest.first(units_of_chain),
+                      {.hold = request != nullptr, .absent = body.claim()});
+    rest = rest.subspan(units_of_chain);
+    fill(found, *ns, answer.body.add_chains());
+    count(node_.metrics.match_units, units_of_chain);
+    count(node_.metrics.match_hit_tokens, found.usable_tokens);
+    if (request != nullptr) {
+      learn(found, request->context);
+      for (const HeldBlock& held : found.held) requests_.pin(*request, held);
+      for (std::size_t i = 0; i < found.chain.size(); ++i) {
+        request->chain.push_back(found.chain[i]);
+        request->chain_units.push_back(found.chain_units[i]);
+      }
+    }
+    absent.insert(absent.end(), found.absent.begin(), found.absent.end());
+    if (!body.details()) continue;
+    for (const auto& group : found.groups) {
+      wire::append(answer.array, std::span<const wire::MatchRecord>(group));
+    }
+  }
+  if (request != nullptr) requests_.announce(*request);
+  answer.body.set_residence_ns(static_cast<std::uint64_t>((larder::now() - began).count()));
+  if (!body.claim() || absent.empty()) return reply(call.type, call.id, answer.body, answer.array);
+  claim(call, std::move(answer), std::move(absent), body.claim_ms());
+}
+
+void Session::match_flat(const Call& call, const NamespaceInfo& ns) {
+  std::vector<BlockHash> names;
+  wire::parse(call.array, names);
+  std::vector<LocatedKey> keys;
+  for (const BlockHash& name : names) {
+    keys.push_back({{ns.id, name, GroupId(0), Rank(0)}, shard_of_name(name)});
+  }
+  const std::vector<EntryId> found = find_all(node_.store, keys);
+  wire::MatchReply body;
+  std::string states(names.size(), '\0');
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    states[i] = static_cast<char>(state_of(node_.store, keys[i], found[i]));
+  }
+  body.set_flat(std::move(states));
+  reply(call.type, call.id, body);
+}
+
+void Session::claim(const Call& call, MatchAnswer answer, std::vector<LocatedKey> absent,
+                    std::uint32_t claim_ms) {
+  if (claims() + absent.size() > limits::kSessionClaimsMax) {
+    return refuse(call, absl::ResourceExhaustedError(
+                            fmt::format("claim: {} claims beside {} open, the limit is {}",
+                                        absent.size(), claims(), limits::kSessionClaimsMax)));
+  }
+  const Time deadline = now_ + request_deadline(node_.config, claim_ms);
+  claims_.emplace_back(deadline, absent.size());
+  auto op = std::make_unique<ClaimOp>(*this, call.id, std::move(answer));
+  ClaimOp& started = *op;
+  if (!start(call, std::move(op))) return;
+  started.start(absent, deadline);
+}
+
+void Session::touch(const Call& call) {
+  wire::TouchRequest body;
+  if (!parse(call, body)) return;
+  const NamespaceRef ns = open_or_refuse(call, body.ns());
+  if (!ns) return;
+  std::vector<wire::KeyRecord> records;
+  if (!records_or_refuse(call, call.array, records)) return;
+  // The order of the call is the order of the touches: the first key is the most lasting.
+  const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
+  std::vector<std::shared_ptr<TouchNote>> notes(node_.store.shards());
+  for (std::size_t i = records.size(); i-- > 0;) {
+    const LocatedKey at = locate(*ns, records[i], node_.store.shards());
+    auto& note = notes[at.shard.value()];
+    if (!note) note = std::make_shared<TouchNote>();
+    note->touches.push_back(
+        {at.key, Stamp(sequence << kStampPositionBits | (records.size() - 1 - i))});
+    if (const SessionRequest* request = requests_.find(body.request())) {
+      note->request = request->context.request;
+    }
+  }
+  for (std::uint32_t shard = 0; shard < notes.size(); ++shard) {
+    if (notes[shard]) {
+      node_.shards.send(ShardId(shard), std::shared_ptr<const TouchNote>(notes[shard]));
+    }
+  }
+  const std::vector<wire::PutResult> results(records.size());
+  reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(results)));
+}
+
+}  // namespace larder

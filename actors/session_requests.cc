@@ -1,0 +1,123 @@
+#include "actors/session_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "store/limits.h"
+
+namespace larder {
+
+absl::Status RequestBook::begin(std::uint64_t number, const NamespaceRef& ns,
+                                RequestContext context, Time deadline) {
+  if (requests_.contains(number)) end(number, 0);
+  if (requests_.size() >= limits::kSessionRequestsMax) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "request {}: {} requests open, the limit is {}", number, requests_.size(),
+        limits::kSessionRequestsMax));
+  }
+  SessionRequest request;
+  request.context = context;
+  request.context.request =
+      RequestId(node_.next_request.fetch_add(1, std::memory_order_relaxed));
+  request.ns = ns;
+  request.deadline = deadline;
+  requests_.emplace(number, std::move(request));
+  count(node_.metrics.requests);
+  return absl::OkStatus();
+}
+
+SessionRequest* RequestBook::find(std::uint64_t number) {
+  const auto found = requests_.find(number);
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+void RequestBook::announce(SessionRequest& request) {
+  if (request.announced) return;
+  request.announced = true;
+  auto note = std::make_shared<RequestNote>();
+  note->context = request.context;
+  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
+    node_.shards.send(ShardId(shard), std::shared_ptr<const RequestNote>(note));
+  }
+}
+
+void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
+  const std::uint64_t quota =
+      node_.store.ledger.capacity().count / 100 * node_.config.pin_quota_percent;
+  const std::uint64_t length = held.hold.length.count;
+  if (node_.pinned_bytes.fetch_add(length, std::memory_order_relaxed) + length > quota) {
+    node_.pinned_bytes.fetch_sub(length, std::memory_order_relaxed);
+    release(node_.store, held);
+    return;
+  }
+  request.pinned.push_back(held);
+}
+
+void RequestBook::extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
+  if (request.chain.size() >= limits::kMatchUnitsMax) return;
+  // Puts come root-first behind what was matched, so a known block is near the end if anywhere.
+  for (std::size_t i = request.chain.size(); i-- > 0 && request.chain_units[i] >= last_unit;) {
+    if (request.chain[i].key == at.key) return;
+  }
+  request.chain.push_back(at);
+  request.chain_units.push_back(last_unit);
+}
+
+bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
+  const auto found = requests_.find(number);
+  if (found == requests_.end()) return false;
+  finish(found->second, output_tokens);
+  requests_.erase(found);
+  return true;
+}
+
+void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
+  announce(request);
+  const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
+  std::vector<std::size_t> order(request.chain.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return request.chain_units[a] > request.chain_units[b];
+  });
+  std::vector<std::shared_ptr<RequestEndNote>> notes;
+  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
+    notes.push_back(std::make_shared<RequestEndNote>());
+    notes.back()->request = request.context.request;
+    notes.back()->output_tokens = output_tokens;
+  }
+  std::uint64_t from_suffix = 0;
+  for (const std::size_t i : order) {
+    notes[request.chain[i].shard.value()]->touches.push_back(
+        {request.chain[i].key, Stamp(sequence << kStampPositionBits | from_suffix)});
+    from_suffix += 1;
+  }
+  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
+    node_.shards.send(ShardId(shard), std::shared_ptr<const RequestEndNote>(notes[shard]));
+  }
+  for (const HeldBlock& held : request.pinned) {
+    node_.pinned_bytes.fetch_sub(held.hold.length.count, std::memory_order_relaxed);
+    release(node_.store, held);
+  }
+  request.pinned.clear();
+}
+
+void RequestBook::expire(Time now) {
+  std::vector<std::uint64_t> late;
+  for (const auto& [number, request] : requests_) {
+    if (request.deadline <= now) late.push_back(number);
+  }
+  for (const std::uint64_t number : late) {
+    count(node_.metrics.requests_expired);
+    end(number, 0);
+  }
+}
+
+void RequestBook::end_all() {
+  for (auto& [number, request] : requests_) finish(request, 0);
+  requests_.clear();
+}
+
+}  // namespace larder

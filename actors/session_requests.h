@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "actors/node_context.h"
+#include "actors/session_lookup.h"
+
+namespace larder {
+
+/// One prompt being served, as its session knows it.
+struct SessionRequest {
+  RequestContext context;
+  NamespaceRef ns;
+  Time deadline;
+  bool announced = false;  ///< the shards know it
+  std::vector<HeldBlock> pinned;
+  /// The chain of the request, root first, one key a block (rank 0 of each group).
+  std::vector<LocatedKey> chain;
+  std::vector<std::uint32_t> chain_units;  ///< last unit of each
+};
+
+/// The requests of one session: begins, pins, ends and expires them. One io thread.
+class RequestBook {
+ public:
+  explicit RequestBook(NodeContext& node) : node_(node) {}
+
+  /// RESOURCE_EXHAUSTED past limits::kSessionRequestsMax; an open number is begun anew.
+  absl::Status begin(std::uint64_t number, const NamespaceRef& ns, RequestContext context,
+                     Time deadline);
+  SessionRequest* find(std::uint64_t number);
+  /// Tells all shards of the request, once, when its context is known.
+  void announce(SessionRequest& request);
+  /// Keeps the lease until the request ends, within the pin quota; else gives it back.
+  void pin(SessionRequest& request, const HeldBlock& held);
+  /// Adds blocks that the request put to its chain (those not in it yet).
+  void extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
+  /// Touches the chain suffix-first, unpins, forgets. False when unknown.
+  bool end(std::uint64_t number, std::uint32_t output_tokens);
+  void expire(Time now);
+  void end_all();
+  std::size_t size() const { return requests_.size(); }
+
+ private:
+  void finish(SessionRequest& request, std::uint32_t output_tokens);
+
+  NodeContext& node_;
+  absl::flat_hash_map<std::uint64_t, SessionRequest> requests_;
+};
+
+}  // namespace larder

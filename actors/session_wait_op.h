@@ -1,0 +1,66 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "actors/session.h"
+#include "actors/session_match.h"
+
+namespace larder {
+
+/// Answers when all keys are committed, or at a deadline: kOk, kPending or kMiss a key. Looks about
+/// once a millisecond: a commit has no list of who waits for it.
+class WaitOp : public SessionOp {
+ public:
+  WaitOp(Session& session, std::uint64_t id, std::vector<LocatedKey> keys, Time deadline)
+      : session_(session), id_(id), keys_(std::move(keys)), deadline_(deadline) {
+    session_.waits() += 1;
+  }
+  ~WaitOp() override { session_.waits() -= 1; }
+
+  void on_answer(ShardCall&) override {}
+  void step(Time, std::size_t&) override {}
+  bool runnable() const override { return false; }
+  void on_time(Time now) override {
+    const std::vector<EntryId> found = find_all(session_.node().store, keys_);
+    bool all = true;
+    for (std::size_t i = 0; i < keys_.size() && all; ++i) {
+      all = state_of(session_.node().store, keys_[i], found[i]) == wire::MatchState::kPresent;
+    }
+    if (all || now >= deadline_) answer(found);
+  }
+  void cancel() override {
+    if (!done_) answer(find_all(session_.node().store, keys_));
+  }
+  bool done() const override { return done_; }
+
+ private:
+  void answer(const std::vector<EntryId>& found) {
+    std::vector<wire::PutResult> results;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      auto status = wire::KeyStatus::kMiss;
+      switch (state_of(session_.node().store, keys_[i], found[i])) {
+        case wire::MatchState::kPresent:
+          status = wire::KeyStatus::kOk;
+          break;
+        case wire::MatchState::kPending:
+        case wire::MatchState::kClaimed:
+          status = wire::KeyStatus::kPending;
+          break;
+        case wire::MatchState::kAbsent:
+          break;
+      }
+      results.push_back({static_cast<std::uint16_t>(status), 0, 0});
+    }
+    done_ = true;
+    session_.reply(FrameType::kWait, id_, wire::PutReply(), std::as_bytes(std::span(results)));
+  }
+
+  Session& session_;
+  std::uint64_t id_;
+  std::vector<LocatedKey> keys_;
+  Time deadline_;
+  bool done_ = false;
+};
+
+}  // namespace larder

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/shard.h"
+
+namespace larder {
+
+/// A shard's counters as others see them: the shard's actor publishes, anyone reads. They go on from
+/// where a dead actor's ended.
+class ShardCounters {
+ public:
+  static constexpr std::array<const char*, 10> kNames = {
+      "shard_inserts",  "shard_hits",    "evictions",   "removals", "expirations",
+      "shard_aborts",   "admission_refused", "shard_quarantined", "orphans",  "adopted"};
+
+  /// The shard's actor.
+  void publish(const Shard::Counters& now, std::size_t parked) {
+    const std::array<std::uint64_t, kNames.size()> values = {
+        now.inserts,     now.hits,   now.evictions, now.removals,    now.expirations,
+        now.aborts,      now.refused, now.quarantined, now.orphans,  now.adopted};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values_[i].store(base_[i] + values[i], std::memory_order_relaxed);
+    }
+    parked_.store(parked, std::memory_order_relaxed);
+  }
+  /// Before a new actor starts counting from zero.
+  void restart() {
+    for (std::size_t i = 0; i < base_.size(); ++i) {
+      base_[i] = values_[i].load(std::memory_order_relaxed);
+    }
+  }
+  std::uint64_t value(std::size_t i) const { return values_[i].load(std::memory_order_relaxed); }
+  std::uint64_t parked() const { return parked_.load(std::memory_order_relaxed); }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kNames.size()> values_{};
+  std::array<std::uint64_t, kNames.size()> base_{};
+  std::atomic<std::uint64_t> parked_{0};
+};
+
+inline std::vector<std::pair<std::string, std::uint64_t>> sum_counters(
+    const std::vector<std::unique_ptr<ShardCounters>>& shards) {
+  std::vector<std::pair<std::string, std::uint64_t>> sums;
+  for (std::size_t i = 0; i < ShardCounters::kNames.size(); ++i) {
+    std::uint64_t sum = 0;
+    for (const auto& shard : shards) sum += shard->value(i);
+    sums.emplace_back(ShardCounters::kNames[i], sum);
+  }
+  return sums;
+}
+
+}  // namespace larder
