@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "ops/connection.h"
+
+namespace larder {
+
+/// `larder config check FILE`: kOk when larderd would take the file; kUsage with the reason else.
+struct ConfigCheckCommand {
+  std::string file;
+  bool json = false;
+};
+absl::StatusOr<ExitCode> run(const ConfigCheckCommand& command);
+
+}  // namespace larder

@@ -1,0 +1,82 @@
+#include "ops/connection.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace larder {
+
+ExitCode exit_code_of(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return ExitCode::kOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+      return ExitCode::kUsage;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return ExitCode::kUnavailable;
+    default:
+      return ExitCode::kFailure;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options) {
+  Client::Options client;
+  client.server = options.server;
+  client.token = options.token;
+  if (const char* token = std::getenv("LARDER_TOKEN"); client.token.empty() && token != nullptr) {
+    client.token = token;
+  }
+  if (options.transport == "shm") client.transport = Client::Transport::kShm;
+  if (options.transport == "tcp") client.transport = Client::Transport::kTcp;
+  client.deadline = std::chrono::milliseconds(options.deadline_ms);
+  client.name = "larder";
+  auto connected = Client::connect(client);
+  if (connected.ok()) return connected;
+  const absl::Status& why = connected.status();
+  return absl::Status(why.code(), fmt::format("{} (is larderd running? --server names another)",
+                                              std::string(why.message())));
+}
+
+absl::Status status_of(const Completion& completion) {
+  return {completion.code, completion.message};
+}
+
+const char* word_of(KeyStatus status) {
+  switch (status) {
+    case KeyStatus::kOk:
+      return "ok";
+    case KeyStatus::kMiss:
+      return "miss";
+    case KeyStatus::kPending:
+      return "pending";
+    case KeyStatus::kPresent:
+      return "present";
+    case KeyStatus::kSizeMismatch:
+      return "size_mismatch";
+    case KeyStatus::kRefused:
+      return "refused";
+    case KeyStatus::kNoSpace:
+      return "no_space";
+    case KeyStatus::kCorrupt:
+      return "corrupt";
+    case KeyStatus::kInvalid:
+      return "invalid";
+    case KeyStatus::kCancelled:
+      return "cancelled";
+    case KeyStatus::kBusy:
+      return "busy";
+    case KeyStatus::kFault:
+      return "fault";
+    case KeyStatus::kUnavailable:
+      return "unavailable";
+    case KeyStatus::kDeadline:
+      return "deadline";
+    case KeyStatus::kWanted:
+      return "wanted";
+  }
+  return "unknown";
+}
+
+}  // namespace larder

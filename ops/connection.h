@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/client.h"
+
+namespace larder {
+
+/// How a command ends; scripts rely on the numbers.
+enum class ExitCode : int {
+  kOk = 0,
+  kMiss = 1,         ///< absent, or another honest "no"
+  kUsage = 2,        ///< wrong flags or input
+  kUnavailable = 3,  ///< no larderd answered
+  kFailure = 4,
+};
+
+/// NOT_FOUND and INVALID_ARGUMENT are about input; UNAVAILABLE and DEADLINE_EXCEEDED about larderd.
+ExitCode exit_code_of(const absl::Status& status);
+
+/// The flags that every command which talks to larderd has.
+struct ConnectionOptions {
+  std::string server;  ///< socket path or host:port; empty: $LARDER_SERVER, then default
+  std::string transport = "auto";  ///< auto, shm or tcp
+  std::string token;               ///< empty: $LARDER_TOKEN
+  std::uint32_t deadline_ms = 10'000;
+};
+
+/// UNAVAILABLE names the server that did not answer.
+absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options);
+
+/// OK, or the call's own error.
+absl::Status status_of(const Completion& completion);
+/// "hit", "miss", …: a word for scripts.
+const char* word_of(KeyStatus status);
+
+}  // namespace larder

@@ -1,0 +1,162 @@
+#include "tests/bench/limits/socket_limit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "store/checksum.h"
+
+namespace larder {
+namespace {
+
+constexpr std::size_t kGetRequestBytes = 16;
+constexpr std::size_t kPutReplyBytes = 8;
+constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+/// Both spin until all bytes are through; false when the other end has gone.
+bool send_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(fd, bytes.data(), bytes.size(), kFlags);
+    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+  }
+  return true;
+}
+bool receive_all(int fd, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = recv(fd, bytes.data(), bytes.size(), kFlags);
+    if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
+  }
+  return true;
+}
+
+bool tcp_pair(int fds[2]) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = bind(listener, raw, length) == 0 && listen(listener, 1) == 0 &&
+                         getsockname(listener, raw, &length) == 0 &&
+                         connect(fds[0], raw, length) == 0;
+  fds[1] = connected ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+  close(listener);
+  const int on = 1;
+  for (const int fd : {fds[0], fds[1]}) {
+    if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  }
+  return fds[1] >= 0;
+}
+
+/// The next `count` bytes of an area, going round.
+std::span<std::byte> next_piece(std::span<std::byte> area, std::size_t count, std::size_t* at) {
+  if (*at + count > area.size()) *at = 0;
+  const auto piece = area.subspan(*at, count);
+  *at += count;
+  return piece;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SocketLimit>> SocketLimit::start(const Options& options) {
+  int fds[2] = {-1, -1};
+  const bool made =
+      options.tcp ? tcp_pair(fds) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0;
+  if (!made) return absl::UnavailableError(fmt::format("socket pair: {}", std::strerror(errno)));
+  return std::unique_ptr<SocketLimit>(new SocketLimit(options, fds[0], fds[1]));
+}
+
+SocketLimit::SocketLimit(const Options& options, int near_fd, int far_fd)
+    : options_(options), near_fd_(near_fd), far_fd_(far_fd), peer_([this] { serve(); }) {}
+
+SocketLimit::~SocketLimit() {
+  shutdown(near_fd_, SHUT_RDWR);
+  peer_.join();
+  close(near_fd_);
+  close(far_fd_);
+}
+
+double SocketLimit::round(Duration duration, std::vector<float>& us) {
+  std::deque<Time> started;
+  const Time start = options_.clock();
+  Time now = start;
+  std::uint64_t calls = 0;
+  while (calls == 0 || now - start < duration || !started.empty()) {
+    while (started.size() < options_.depth && (now - start < duration || calls == 0)) {
+      started.push_back(options_.clock());
+      begin_call();
+    }
+    end_call();
+    now = options_.clock();
+    us.push_back(std::chrono::duration<float, std::micro>(now - started.front()).count());
+    started.pop_front();
+    calls += 1;
+  }
+  const double seconds = std::chrono::duration<double>(now - start).count();
+  return static_cast<double>(calls * options_.call_bytes) / seconds;
+}
+
+void SocketLimit::begin_call() {
+  if (options_.load == Load::kGet) {
+    const std::byte request[kGetRequestBytes] = {};
+    send_all(near_fd_, request);
+    return;
+  }
+  const auto bytes = next_piece(options_.near, options_.call_bytes, &sent_at_);
+  if (options_.load == Load::kPut) checksum_blocks(bytes);
+  send_all(near_fd_, bytes);
+}
+
+void SocketLimit::end_call() {
+  if (options_.load == Load::kGet) {
+    const auto bytes = next_piece(options_.near, options_.call_bytes, &received_at_);
+    receive_all(near_fd_, bytes);
+    checksum_blocks(bytes);
+    return;
+  }
+  std::vector<std::byte> reply(options_.load == Load::kPut ? kPutReplyBytes : options_.reply_bytes);
+  receive_all(near_fd_, reply);
+}
+
+void SocketLimit::serve() {
+  std::size_t at = 0;
+  while (serve_one(&at)) {
+  }
+}
+
+bool SocketLimit::serve_one(std::size_t* at) {
+  if (options_.load == Load::kGet) {
+    std::byte request[kGetRequestBytes];
+    return receive_all(far_fd_, request) &&
+           send_all(far_fd_, next_piece(options_.far, options_.call_bytes, at));
+  }
+  const auto bytes = next_piece(options_.far, options_.call_bytes, at);
+  if (!receive_all(far_fd_, bytes)) return false;
+  if (options_.load == Load::kPut) checksum_blocks(bytes);
+  const std::vector<std::byte> reply(options_.load == Load::kPut ? kPutReplyBytes
+                                                                 : options_.reply_bytes);
+  return send_all(far_fd_, reply);
+}
+
+void SocketLimit::checksum_blocks(std::span<const std::byte> bytes) {
+  static std::atomic<std::uint64_t> sink;  // so that the work is not optimised away
+  std::uint64_t sum = 0;
+  for (; !bytes.empty(); bytes = bytes.subspan(options_.block_bytes)) {
+    sum ^= checksum(bytes.first(options_.block_bytes));
+  }
+  sink.store(sum, std::memory_order_relaxed);
+}
+
+}  // namespace larder

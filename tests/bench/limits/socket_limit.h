@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "store/types.h"
+
+namespace larder {
+
+/// The machine's own limit for moving blocks over a stream: two ends of one connection that poll
+/// without sleeping, move the same bytes, compute the same checksums (XXH3-64 a block: the receiver
+/// of a get; both ends of a put) and keep as many calls outstanding.
+///
+/// A peer thread plays the server. Borrows both areas, owns the connection and the thread. One
+/// caller thread.
+class SocketLimit {
+ public:
+  enum class Load : std::uint8_t {
+    kGet,   ///< the peer sends a call's bytes for 16 bytes of request
+    kPut,   ///< the caller sends a call's bytes, the peer answers 8 bytes
+    kEcho,  ///< the caller sends `call_bytes`, the peer answers `reply_bytes`, no checksums
+  };
+  struct Options {
+    Load load = Load::kGet;
+    bool tcp = true;  ///< loopback TCP; else a unix stream
+    std::size_t block_bytes = 0;
+    std::size_t call_bytes = 0;   ///< a multiple of block_bytes
+    std::size_t reply_bytes = 8;  ///< kEcho
+    unsigned depth = 1;           ///< calls outstanding
+    std::span<std::byte> near;    ///< the caller's area, at least call_bytes
+    std::span<std::byte> far;     ///< the peer's
+    Time (*clock)() = nullptr;
+  };
+
+  /// UNAVAILABLE when the connection cannot be made.
+  static absl::StatusOr<std::unique_ptr<SocketLimit>> start(const Options& options);
+  ~SocketLimit();
+  SocketLimit(const SocketLimit&) = delete;
+  SocketLimit& operator=(const SocketLimit&) = delete;
+
+  /// Makes calls for `duration` (at least one) and answers bytes a second; each call's time from
+  /// its request to its end is added to `us`.
+  double round(Duration duration, std::vector<float>& us);
+
+ private:
+  SocketLimit(const Options& options, int near_fd, int far_fd);
+  void serve();
+  bool serve_one(std::size_t* at);
+  void begin_call();
+  void end_call();
+  void checksum_blocks(std::span<const std::byte> bytes);
+
+  Options options_;
+  int near_fd_;
+  int far_fd_;
+  std::size_t sent_at_ = 0;
+  std::size_t received_at_ = 0;
+  std::thread peer_;
+};
+
+}  // namespace larder
