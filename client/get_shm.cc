@@ -72,6 +72,7 @@ KeyStatus ShmGet::locate(const Link& link, std::size_t key, const wire::GetResul
 }
 
 void ShmGet::work() {
+  guard_sigbus();
   for (std::size_t n = 0; n < hits_.size(); ++n) {
     if (hits_[n].data == nullptr) continue;
     completion_.keys[n] =

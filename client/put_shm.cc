@@ -107,6 +107,7 @@ void ShmPut::resume(Link& link) {
 }
 
 void ShmPut::work() {
+  guard_sigbus();
   std::uint64_t at = held_.staged_offset;
   for (std::size_t key = batches_[batch_].begin; key < batches_[batch_].end; ++key) {
     if (!abandon.load(std::memory_order_relaxed)) stage_key(key, at);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include <setjmp.h>
 #include <signal.h>
@@ -25,20 +27,29 @@ struct Guard {
 
 // initial-exec: the handler must not allocate the variable.
 [[gnu::tls_model("initial-exec")]] thread_local Guard* current_guard = nullptr;
-struct sigaction previous_action;
+std::atomic<const struct sigaction*> previous_action{nullptr};
+[[gnu::tls_model("initial-exec")]] thread_local bool chaining = false;
 std::atomic<std::uint64_t> fault_count{0};
 
+/// Back to the instruction that faulted, which now ends the process as it would have.
+void fall_to_default() {
+  struct sigaction dfl {};
+  dfl.sa_handler = SIG_DFL;
+  sigaction(SIGBUS, &dfl, nullptr);
+}
+
 void chain(int signal, siginfo_t* info, void* context) {
-  if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
-    previous_action.sa_sigaction(signal, info, context);
-  } else if (previous_action.sa_handler == SIG_DFL || previous_action.sa_handler == SIG_IGN) {
-    // Back to the instruction that faulted, which now ends the process as it would have.
-    struct sigaction dfl {};
-    dfl.sa_handler = SIG_DFL;
-    sigaction(SIGBUS, &dfl, nullptr);
+  const struct sigaction* previous = previous_action.load(std::memory_order_acquire);
+  const bool handled =
+      previous != nullptr && previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN;
+  // A handler that was put over ours may hand the signal back to us: once round is enough.
+  if (!handled || std::exchange(chaining, true)) return fall_to_default();
+  if ((previous->sa_flags & SA_SIGINFO) != 0) {
+    previous->sa_sigaction(signal, info, context);
   } else {
-    previous_action.sa_handler(signal);
+    previous->sa_handler(signal);
   }
+  chaining = false;
 }
 
 void on_sigbus(int signal, siginfo_t* info, void* context) {
@@ -51,16 +62,13 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
   chain(signal, info, context);
 }
 
-void install_handler() {
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_sigbus;
+}
+
+void install_once() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    struct sigaction action {};
-    action.sa_sigaction = on_sigbus;
-    // SA_NODEFER: the jump out of the handler leaves the signal unblocked without saving masks.
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGBUS, &action, &previous_action);
-  });
+  std::call_once(once, guard_sigbus);
 }
 
 Range range_of(const void* data, std::size_t length) {
@@ -72,7 +80,7 @@ Range range_of(const void* data, std::size_t length) {
 /// went away.
 template <class Body>
 [[gnu::noinline]] bool run_guarded(Range first, Range second, const Body& body) {
-  install_handler();
+  install_once();
   Guard guard;
   guard.first = first;
   guard.second = second;
@@ -110,6 +118,22 @@ void copy_and_sum(std::byte* dst, const std::byte* src, std::size_t length, Chec
 }
 
 }  // namespace
+
+void guard_sigbus() {
+  struct sigaction found {};
+  if (sigaction(SIGBUS, nullptr, &found) != 0 || is_ours(found)) return;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  struct sigaction action {};
+  action.sa_sigaction = on_sigbus;
+  // SA_NODEFER: the jump out of the handler leaves the signal unblocked without saving masks.
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  auto previous = std::make_unique<struct sigaction>();
+  if (sigaction(SIGBUS, &action, previous.get()) != 0 || is_ours(*previous)) return;
+  // The one before is never freed: a handler may be in it. Replacements are few.
+  previous_action.store(previous.release(), std::memory_order_release);
+}
 
 bool copy_guarded(void* dst, const void* src, std::size_t length) {
   return run_guarded(range_of(dst, length), range_of(src, length), [=] {

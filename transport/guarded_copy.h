@@ -10,10 +10,14 @@
 namespace larder {
 
 // Copies between memory of which one side is another process's file: a peer can truncate it or
-// punch holes into it, and then touching it raises SIGBUS. A process-wide handler, installed at the
-// first call, turns a fault inside these functions into `false`, and hands every other SIGBUS to
-// the handler that was there before. A handler that the program installs *later* must chain to the
-// earlier one in turn. Any thread; nothing allocates.
+// punch holes into it, and then touching it raises SIGBUS. A process-wide handler turns a fault
+// inside these functions into `false`, and hands every other SIGBUS to the handler that was there
+// before. Any thread; the copies allocate nothing.
+
+/// Installs the handler, or puts it back over one that was installed since (a debugger's, a
+/// language runtime's). The copies below install it at their first call ever; call this once a
+/// batch. One system call.
+void guard_sigbus();
 
 /// Blocks from this size on are written past the caches: nobody reads them back at once.
 inline constexpr std::size_t kStreamingCopyMin = 256 << 10;

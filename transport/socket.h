@@ -41,9 +41,9 @@ inline constexpr int kMessageFdsMax = 4;  ///< descriptors of one message; surpl
 
 /// Path of a unix socket, or host and port.
 struct Address {
-  std::string path;  ///< unix when not empty
-  std::string host;
-  std::string port;
+  std::string path = {};  ///< unix when not empty
+  std::string host = {};
+  std::string port = {};
   bool is_unix() const { return !path.empty(); }
   std::string text() const;
 };
