@@ -150,7 +150,8 @@ absl::Status Node::Impl::start_io() {
                                 .counters_of_shards = counters,
                                 .node_id = dir.node_id(),
                                 .incarnation = dir.incarnation(),
-                                .io_threads = {}});
+                                .io_threads = {},
+                                .pins = {}});
   // Session ids name writers in slot headers: they must not repeat over restarts.
   context->next_session = dir.incarnation() << 32 | 1;
   for (std::uint32_t i = 0; i < config.io_threads; ++i) {

@@ -32,7 +32,8 @@ absl::StatusOr<Mapping> map_file(const Fd& fd, Bytes bytes, const char* what, Sl
 }  // namespace
 
 absl::StatusOr<SlabMap> SlabMap::map(const Shape& shape, const Fd& data, const Fd& headers) {
-  if (shape.header_bytes.count / sizeof(SlotHeader) < shape.slots) {
+  if (shape.header_bytes.count < kSlotHeadersOffset ||
+      (shape.header_bytes.count - kSlotHeadersOffset) / sizeof(SlotHeader) < shape.slots) {
     return absl::InvalidArgumentError(fmt::format("slab {}: {} slots in {} bytes of headers",
                                                   shape.id.value(), shape.slots,
                                                   shape.header_bytes.count));
@@ -46,7 +47,7 @@ absl::StatusOr<SlabMap> SlabMap::map(const Shape& shape, const Fd& data, const F
 
 std::optional<std::uint64_t> SlabMap::generation(std::uint32_t slot) const {
   if (slot >= shape_.slots) return std::nullopt;
-  const auto* header = reinterpret_cast<const SlotHeader*>(headers_.data()) + slot;
+  const auto* header = reinterpret_cast<const SlotHeader*>(headers_.data() + kSlotHeadersOffset) + slot;
   return load_guarded(&header->generation);
 }
 
