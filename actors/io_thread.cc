@@ -157,7 +157,7 @@ void IoThread::refuse(const Fd& socket, const std::string& why) {
   wire::ErrorNotice body;
   set_status(body.mutable_status(), absl::ResourceExhaustedError(why));
   const std::vector<std::byte> head =
-      make_head({.type = FrameType::kError, .id = 0, .reply = true, .body = &body});
+      make_head({.type = FrameType::kError, .id = 0, .body = &body});
   const iovec piece{const_cast<std::byte*>(head.data()), head.size()};
   send_message(socket.get(), {&piece, 1});  // best effort: the connection is closed either way
 }

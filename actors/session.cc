@@ -213,7 +213,7 @@ void Session::announce_retired(SlabId slab) {
   wire::SlabRetired body;
   body.set_slab(slab.value());
   OutFrame frame;
-  frame.head = make_head({.type = FrameType::kSlabRetired, .id = 0, .reply = true, .body = &body});
+  frame.head = make_head({.type = FrameType::kSlabRetired, .id = 0, .body = &body});
   push(std::move(frame));
 }
 
@@ -260,7 +260,7 @@ bool Session::announce_slab(SlabId slab) {
   body.set_header_bytes(found->header_bytes().count);
   OutFrame frame;
   frame.head = make_head(
-      {.type = FrameType::kSlabNotice, .id = 0, .reply = true, .fds = 2, .body = &body});
+      {.type = FrameType::kSlabNotice, .id = 0, .fds = 2, .body = &body});
   frame.fds = {owned->first.get(), owned->second.get()};
   frame.keep = owned;
   push(std::move(frame));
@@ -273,7 +273,7 @@ void Session::fail(const absl::Status& why) {
   wire::ErrorNotice body;
   set_status(body.mutable_status(), why);
   OutFrame frame;
-  frame.head = make_head({.type = FrameType::kError, .id = 0, .reply = true, .body = &body});
+  frame.head = make_head({.type = FrameType::kError, .id = 0, .body = &body});
   push(std::move(frame));
   failed_ = true;
 }
