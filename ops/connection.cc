@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include <fmt/format.h>
-
 namespace larder {
 
 ExitCode exit_code_of(const absl::Status& status) {
@@ -32,11 +30,7 @@ absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options
   if (options.transport == "tcp") client.transport = Client::Transport::kTcp;
   client.deadline = std::chrono::milliseconds(options.deadline_ms);
   client.name = "larder";
-  auto connected = Client::connect(client);
-  if (connected.ok()) return connected;
-  const absl::Status& why = connected.status();
-  return absl::Status(why.code(), fmt::format("{} (is larderd running? --server names another)",
-                                              std::string(why.message())));
+  return Client::connect(client);
 }
 
 absl::Status status_of(const Completion& completion) {

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds and runs every test; each stage prints its time, the first that fails
+# ends it. CI calls this script, nothing else. May be run again and again: builds are incremental.
+#
+#   ops/test.sh            format, layers, release, installed package, ASan + UBSan, TSan, fuzzers
+#   ops/test.sh --all      and clang-tidy, fuzzers for 10 minutes each, tests 20 times over
+#   ops/test.sh STAGE…     only these, in this order
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fuzz_seconds=20
+stages=(install format layers release package asan tsan fuzz)
+if [ "${1:-}" = --all ]; then
+  shift
+  fuzz_seconds=600
+  stages+=(tidy repeat)
+elif [ $# -gt 0 ]; then
+  stages=("$@")
+fi
+readonly log_dir=build/logs
+mkdir -p "$log_dir"
+
+sources() { git ls-files '*.h' '*.cc'; }
+
+stage_install() { ops/install-deps.sh --all; }
+stage_format() { sources | xargs clang-format --dry-run -Werror; }
+stage_layers() { python3 ops/check_layers.py; }
+
+run_ctest() { # PRESET
+  ctest --preset "$1" --timeout 600
+}
+stage_release() {
+  ops/build.sh release
+  run_ctest release
+}
+# What a client author does: install, find_package(larder), build the example against it, nothing else.
+stage_package() {
+  ops/build.sh release
+  local prefix
+  prefix=$(mktemp -d)
+  trap 'rm -rf "$prefix"' RETURN
+  cmake --install build/release --prefix "$prefix/larder"
+  cmake -S client/example -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix/larder" \
+    -DCMAKE_BUILD_TYPE=Release
+  cmake --build "$prefix/build"
+  "$prefix/larder/bin/larder" --version
+  "$prefix/larder/bin/larderd" --version
+}
+stage_asan() {
+  ops/build.sh asan
+  run_ctest asan
+}
+# The parts free of CAF: CAF 0.17 is not instrumented.
+stage_tsan() {
+  ops/build.sh tsan
+  run_ctest tsan
+}
+stage_fuzz() {
+  ops/build.sh fuzz
+  local fuzzer name
+  for fuzzer in build/fuzz/bin/*_fuzz; do
+    name=$(basename "$fuzzer" _fuzz)
+    mkdir -p "build/fuzz/found/$name"
+    # First the corpus alone, then what grows from it; findings stay under build/fuzz.
+    "$fuzzer" -runs=0 "tests/fuzz/corpus/$name"
+    "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 \
+      -artifact_prefix="build/fuzz/found/" "build/fuzz/found/$name" "tests/fuzz/corpus/$name"
+  done
+}
+stage_tidy() {
+  ops/build.sh release
+  sources | grep '\.cc$' | grep -v '^tests/' | xargs -n 1 -P "$(nproc)" clang-tidy --quiet -p build/release
+}
+stage_repeat() { ctest --preset release --timeout 600 --repeat until-fail:20; }
+
+total=$SECONDS
+for stage in "${stages[@]}"; do
+  declare -F "stage_$stage" >/dev/null || { echo "unknown stage $stage" >&2; exit 2; }
+  log=$log_dir/$stage.log
+  printf '%-8s ' "$stage"
+  begun=$SECONDS
+  # A stage is a process of its own, so that `set -e` holds inside it.
+  if bash -euo pipefail -c "$(declare -f); $(declare -p fuzz_seconds); stage_$stage" >"$log" 2>&1; then
+    printf 'ok      %4d s\n' $((SECONDS - begun))
+  else
+    printf 'FAILED  %4d s, see %s\n' $((SECONDS - begun)) "$log"
+    tail -n 60 "$log"
+    exit 1
+  fi
+done
+printf 'all      ok      %4d s\n' $((SECONDS - total))
