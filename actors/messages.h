@@ -41,13 +41,15 @@ using ShardHandle = caf::typed_actor<
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
     caf::replies_to<EvictSlabAtom, SlabId>::with<bool>>;
 
-/// Makes, reclaims and retires slabs; takes (NeedSlotsAtom, PoolName). A blocking actor, so untyped.
+/// Makes, reclaims and retires slabs; takes (NeedSlotsAtom, PoolName, ShardId
+/// asker, count). A blocking actor, so untyped.
 using SlabHandle = caf::actor;
 
 }  // namespace larder
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::PoolName)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::SlabId)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ShardId)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ReserveCallPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ClaimCallPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::EraseCallPtr)

@@ -158,15 +158,21 @@ void Session::finish_payload() {
 }
 
 void Session::step_ops() {
+  // One op a turn has the budget's first use; the next turn begins behind it.
   std::size_t budget = kTurnBytes;
-  for (auto& [id, op] : ops_) {
-    if (budget == 0) break;
-    if (op->runnable()) op->step(now_, budget);
+  auto next = ops_.upper_bound(last_stepped_);
+  for (std::size_t n = ops_.size(); n > 0 && budget > 0; --n) {
+    if (next == ops_.end()) next = ops_.begin();
+    if (next->second->runnable()) {
+      last_stepped_ = next->first;
+      next->second->step(now_, budget);
+    }
+    ++next;
   }
 }
 
 void Session::reap_ops() {
-  absl::erase_if(ops_, [this](const auto& item) {
+  std::erase_if(ops_, [this](const auto& item) {
     if (!item.second->done()) return false;
     if (item.first == payload_op_) {
       reader_.discard_payload();  // the slots are not ours any more

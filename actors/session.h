@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -183,7 +184,8 @@ class Session {
   /// Claims made, with the time when they lapse.
   std::vector<std::pair<Time, std::uint64_t>> claims_;
   absl::flat_hash_map<std::uint64_t, NamespaceRef> namespaces_;
-  absl::flat_hash_map<std::uint64_t, std::unique_ptr<SessionOp>> ops_;
+  std::map<std::uint64_t, std::unique_ptr<SessionOp>> ops_;
+  std::uint64_t last_stepped_ = 0;
   absl::flat_hash_set<SlabId> announced_;
   std::uint64_t payload_op_ = 0;  ///< op whose memory the payload under way goes to
 };

@@ -14,8 +14,9 @@ std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
     for (const AdoptItem& item : *options.adopt) shard->adopt(item.slot, item.tenant);
   }
   ShardDesk::Hooks hooks;
-  hooks.need_slots = [slabs = options.slabs](const PoolName& pool) {
-    caf::anon_send(slabs, NeedSlotsAtom::value, pool);
+  hooks.need_slots = [slabs = options.slabs, shard = options.id](const PoolName& pool,
+                                                                 std::uint32_t count) {
+    caf::anon_send(slabs, NeedSlotsAtom::value, pool, shard, count);
   };
   hooks.poke_cheapest = options.poke_cheapest;
   return std::make_shared<ShardDesk>(std::move(shard), std::move(hooks));

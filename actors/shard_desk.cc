@@ -1,7 +1,7 @@
 #include "actors/shard_desk.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 namespace larder {
@@ -23,16 +23,19 @@ void ShardDesk::reserve(std::shared_ptr<ReserveCall> call, Time now) {
 
 bool ShardDesk::attempt(ReserveCall& call, Time now) {
   shard_->reserve(call.items, call.request, now);
-  std::set<PoolName> short_of;
+  std::map<PoolName, std::uint32_t> short_of;
   for (const ReserveItem& item : call.items) {
-    if (item.outcome == ReserveOutcome::kNoSlot) short_of.insert({item.tenant, item.slot_bytes});
+    if (item.outcome == ReserveOutcome::kNoSlot) short_of[{item.tenant, item.slot_bytes}] += 1;
   }
   if (shard_->evict_over(now)) hooks_.poke_cheapest();
-  for (const PoolName& pool : short_of) hooks_.need_slots(pool);
+  for (const auto& [pool, count] : short_of) {
+    if (asked_.insert(pool).second) hooks_.need_slots(pool, count);
+  }
   return short_of.empty();
 }
 
 void ShardDesk::refilled(const PoolName& pool, bool success, Time now) {
+  asked_.erase(pool);
   std::vector<std::shared_ptr<ReserveCall>> waiting;
   waiting.swap(parked_);
   for (auto& call : waiting) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "actors/shard_calls.h"
@@ -25,7 +26,8 @@ struct PoolName {
 class ShardDesk {
  public:
   struct Hooks {
-    std::function<void(const PoolName&)> need_slots;  ///< asks the slab actor
+    /// Asks the slab actor for `count` slots; answered by refilled(), once.
+    std::function<void(const PoolName&, std::uint32_t count)> need_slots;
     std::function<void()> poke_cheapest;              ///< another shard should evict
   };
 
@@ -47,6 +49,7 @@ class ShardDesk {
   std::unique_ptr<Shard> shard_;
   Hooks hooks_;
   std::vector<std::shared_ptr<ReserveCall>> parked_;
+  std::set<PoolName> asked_;  ///< asked for slots and not answered yet
 };
 
 /// A slice of the shard's blocks of `call.ns`.

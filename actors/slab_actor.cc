@@ -10,7 +10,6 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kEvictBatch = 64;
 constexpr int kSlabsTriedMax = 4;
 constexpr auto kShardAnswerMax = std::chrono::seconds(5);
 
@@ -19,13 +18,12 @@ class SlabDesk {
   SlabDesk(caf::blocking_actor* self, SlabActorOptions options)
       : self_(self), options_(std::move(options)), store_(*options_.store) {}
 
-  void provide(const PoolName& pool) {
+  /// Answers `asker`, always.
+  void provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
     const bool found = settle(pool) &&
                        (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
-                        evict_from_pool(pool) || reclaim(pool));
-    for (const ShardHandle& shard : options_.shards()) {
-      self_->send(shard, RefilledAtom::value, pool, found);
-    }
+                        evict_from_pool(pool, count) || reclaim(pool));
+    self_->send(options_.shards()[asker.value()], RefilledAtom::value, pool, found);
   }
 
  private:
@@ -55,12 +53,12 @@ class SlabDesk {
     return true;
   }
 
-  bool evict_from_pool(const PoolName& pool) {
+  bool evict_from_pool(const PoolName& pool, std::uint32_t count) {
     std::uint32_t evicted = 0;
     for (const ShardHandle& shard : options_.shards()) {
-      self_->request(shard, kShardAnswerMax, EvictPoolAtom::value, pool, kEvictBatch)
-          .receive([&](std::uint32_t count) { evicted += count; }, [](caf::error&) {});
-      if (evicted > 0) break;
+      self_->request(shard, kShardAnswerMax, EvictPoolAtom::value, pool, count - evicted)
+          .receive([&](std::uint32_t some) { evicted += some; }, [](caf::error&) {});
+      if (evicted >= count) break;
     }
     return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0;
   }
@@ -113,7 +111,9 @@ void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
   SlabDesk desk(self, std::move(options));
   bool running = true;
   self->receive_while(running)(
-      [&](NeedSlotsAtom, const PoolName& pool) { desk.provide(pool); },
+      [&](NeedSlotsAtom, const PoolName& pool, ShardId asker, std::uint32_t count) {
+        desk.provide(pool, asker, count);
+      },
       [&](caf::exit_msg&) { running = false; });
 }
 
