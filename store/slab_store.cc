@@ -93,7 +93,7 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
       damaged.emplace_back(id, slab.status());
     }
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   LARDER_RETURN_IF_ERROR(read_next_id(listing.id_max));
   for (const auto& [id, why] : damaged)
     set_aside(id, why, report);
@@ -157,7 +157,7 @@ std::uint32_t SlabStore::slots_per_slab(Bytes slot_bytes) const {
 bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes) const {
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
   if (slot_bytes.count > capacity) return false;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (slabs_.size() >= limits::kSlabsMax) return false;
   // One slab of every other pool may stand beyond capacity, and one of this pool as it grows.
   std::uint64_t beyond = 0;
@@ -200,7 +200,7 @@ absl::StatusOr<Slab*> SlabStore::create(TenantId tenant, const std::string& tena
   LARDER_ASSERT(slot_bytes.count > 0);
   SlabId id;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     LARDER_ASSIGN_OR_RETURN(id, take_id());
   }
   // Allocation takes milliseconds: outside the lock.
@@ -211,13 +211,13 @@ absl::StatusOr<Slab*> SlabStore::create(TenantId tenant, const std::string& tena
                                             .slot_bytes = slot_bytes,
                                             .slots = slots_per_slab(slot_bytes)}));
   Slab* raw = slab.get();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   put_into_service(std::move(slab));
   return raw;
 }
 
 absl::Status SlabStore::retire(SlabId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   auto node = slabs_.extract(id);
   if (node.empty()) return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
   Slab& slab = *node.mapped();
@@ -237,13 +237,13 @@ absl::Status SlabStore::retire(SlabId id) {
 void SlabStore::release_retired(SlabId id) {
   std::map<SlabId, std::unique_ptr<Slab>>::node_type node;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     node = retired_.extract(id);
   }
 }
 
 absl::StatusOr<SlabFds> SlabStore::open_read_only(SlabId id) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!slabs_.contains(id)) {
     return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
   }
@@ -260,7 +260,7 @@ absl::StatusOr<SlabFds> SlabStore::open_read_only(SlabId id) const {
 }
 
 std::vector<SlabId> SlabStore::slab_ids() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<SlabId> ids;
   for (const auto& [id, slab] : slabs_)
     ids.push_back(id);
@@ -268,7 +268,7 @@ std::vector<SlabId> SlabStore::slab_ids() const {
 }
 
 Bytes SlabStore::retired_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Bytes sum;
   for (const auto& [id, slab] : retired_)
     sum = sum + slab->bytes();

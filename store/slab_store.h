@@ -11,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 
 #include "store/limits.h"
+#include "store/mutex.h"
 #include "store/slab.h"
 #include "store/slot_ops.h"
 #include "store/types.h"
@@ -104,7 +104,7 @@ class SlabStore {
   std::atomic<std::uint64_t> capacity_;
   std::atomic<std::uint64_t> total_bytes_{0};
   std::unique_ptr<std::atomic<Slab*>[]> by_id_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<SlabId, std::unique_ptr<Slab>> slabs_ ABSL_GUARDED_BY(mutex_);
   std::map<SlabId, std::unique_ptr<Slab>> retired_ ABSL_GUARDED_BY(mutex_);
   /// Slabs of each (tenant, slot size) in service.

@@ -8,13 +8,13 @@
 namespace larder {
 
 SlotPools::Pool* SlotPools::find(const Name& name) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto it = pools_.find(name);
   return it == pools_.end() ? nullptr : it->second.get();
 }
 
 SlotPools::Pool* SlotPools::pool_of(SlabId id) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto it = by_slab_.find(id);
   return it == by_slab_.end() ? nullptr : it->second;
 }
@@ -26,14 +26,14 @@ void SlotPools::add_slab(const Slab& slab) {
 void SlotPools::add_slab(const Slab& slab, absl::FunctionRef<bool(std::uint32_t)> is_free) {
   Pool* pool = nullptr;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const Name name{slab.tenant(), slab.slot_bytes()};
     auto& owner = pools_[name];
     if (owner == nullptr) owner = std::make_unique<Pool>(name);
     pool = owner.get();
     by_slab_[slab.id()] = pool;
   }
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   Share& share = pool->shares[slab.id()];
   share.slots = slab.slots();
   for (std::uint32_t slot = slab.slots(); slot-- > 0;) {
@@ -50,7 +50,7 @@ bool SlotPools::take(TenantId tenant, Bytes slot_bytes, SlotRef* out) {
 std::uint32_t SlotPools::take_many(TenantId tenant, Bytes slot_bytes, std::span<SlotRef> out) {
   Pool* pool = find({tenant, slot_bytes});
   if (pool == nullptr) return 0;
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   const std::size_t count = std::min(out.size(), pool->free.size());
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = pool->free.back();
@@ -63,7 +63,7 @@ std::uint32_t SlotPools::take_many(TenantId tenant, Bytes slot_bytes, std::span<
 void SlotPools::give(const SlotRef& slot) {
   Pool* pool = pool_of(slot.slab);
   LARDER_ASSERT(pool != nullptr);
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   Share& share = pool->shares[slot.slab];
   LARDER_ASSERT(share.free < share.slots);
   share.free += 1;
@@ -73,7 +73,7 @@ void SlotPools::give(const SlotRef& slot) {
 void SlotPools::forget(const SlotRef& slot) {
   Pool* pool = pool_of(slot.slab);
   LARDER_ASSERT(pool != nullptr);
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   Share& share = pool->shares[slot.slab];
   LARDER_ASSERT(share.free < share.slots);
   share.slots -= 1;
@@ -82,7 +82,7 @@ void SlotPools::forget(const SlotRef& slot) {
 void SlotPools::close_slab(SlabId id) {
   Pool* pool = pool_of(id);
   if (pool == nullptr) return;
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   Share& share = pool->shares[id];
   share.closed = true;
   const auto kept = std::stable_partition(pool->free.begin(), pool->free.end(),
@@ -94,7 +94,7 @@ void SlotPools::close_slab(SlabId id) {
 void SlotPools::reopen_slab(SlabId id) {
   Pool* pool = pool_of(id);
   if (pool == nullptr) return;
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   Share& share = pool->shares[id];
   share.closed = false;
   pool->free.insert(pool->free.end(), share.held.begin(), share.held.end());
@@ -105,13 +105,13 @@ bool SlotPools::remove_closed_slab(SlabId id) {
   Pool* pool = pool_of(id);
   if (pool == nullptr) return false;
   {
-    absl::MutexLock lock(&pool->mutex);
+    MutexLock lock(&pool->mutex);
     const Share& share = pool->shares[id];
     LARDER_ASSERT(share.closed);
     if (share.held.size() != share.slots) return false;
     pool->shares.erase(id);
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   by_slab_.erase(id);
   return true;
 }
@@ -122,10 +122,10 @@ std::vector<SlabId> SlotPools::reclaim_order(TenantId tenant, Bytes slot_bytes) 
     SlabId id;
   };
   std::vector<Candidate> found;
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {
     if (name == Name{tenant, slot_bytes}) continue;
-    absl::MutexLock pool_lock(&pool->mutex);
+    MutexLock pool_lock(&pool->mutex);
     for (const auto& [id, share] : pool->shares) {
       if (share.closed) continue;
       const double slots = std::max(1U, share.slots);
@@ -143,10 +143,10 @@ std::vector<SlabId> SlotPools::reclaim_order(TenantId tenant, Bytes slot_bytes) 
 }
 
 bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {
     if (name == Name{tenant, slot_bytes}) continue;
-    absl::MutexLock pool_lock(&pool->mutex);
+    MutexLock pool_lock(&pool->mutex);
     std::size_t slab_slots = 0;
     for (const auto& [id, share] : pool->shares) {
       if (!share.closed) slab_slots = std::max<std::size_t>(slab_slots, share.slots);
@@ -159,14 +159,14 @@ bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes) const {
 std::uint32_t SlotPools::free_count(TenantId tenant, Bytes slot_bytes) const {
   const Pool* pool = find({tenant, slot_bytes});
   if (pool == nullptr) return 0;
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   return static_cast<std::uint32_t>(pool->free.size());
 }
 
 std::uint64_t SlotPools::total(TenantId tenant, Bytes slot_bytes) const {
   const Pool* pool = find({tenant, slot_bytes});
   if (pool == nullptr) return 0;
-  absl::MutexLock lock(&pool->mutex);
+  MutexLock lock(&pool->mutex);
   std::uint64_t slots = 0;
   for (const auto& [id, share] : pool->shares)
     slots += share.slots;
@@ -175,9 +175,9 @@ std::uint64_t SlotPools::total(TenantId tenant, Bytes slot_bytes) const {
 
 std::vector<SlotPools::Usage> SlotPools::usage() const {
   std::vector<Usage> all;
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {
-    absl::MutexLock pool_lock(&pool->mutex);
+    MutexLock pool_lock(&pool->mutex);
     Usage usage{.tenant = name.first, .slot_bytes = name.second};
     for (const auto& [id, share] : pool->shares) {
       usage.slots += share.slots;

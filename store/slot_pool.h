@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "absl/synchronization/mutex.h"
 
+#include "store/mutex.h"
 #include "store/slab.h"
 #include "store/types.h"
 
@@ -77,7 +77,7 @@ class SlotPools {
   struct Pool {
     explicit Pool(Name pool_name) : name(pool_name) {}
     const Name name;
-    mutable absl::Mutex mutex;
+    mutable Mutex mutex;
     std::vector<SlotRef> free ABSL_GUARDED_BY(mutex);
     absl::flat_hash_map<SlabId, Share> shares ABSL_GUARDED_BY(mutex);
   };
@@ -86,7 +86,7 @@ class SlotPools {
   Pool* pool_of(SlabId id) const;
 
   /// Guards the two maps, not the pools in them (which live as long as this).
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<Name, std::unique_ptr<Pool>> pools_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<SlabId, Pool*> by_slab_ ABSL_GUARDED_BY(mutex_);
 };

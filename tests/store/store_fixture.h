@@ -96,9 +96,9 @@ struct Node {
 
   /// Also in place of one that died.
   void make_shard(std::uint32_t i) {
-    shards[i] = std::make_unique<Shard>(ShardId(i), store, [this] {
+    shards[i] = std::make_unique<Shard>(ShardId(i), store, [this, i] {
       auto made = std::make_unique<TestPolicy>();
-      policy = made.get();
+      if (i == 0) policy = made.get();
       return made;
     });
   }
@@ -171,7 +171,7 @@ struct Node {
   TempDir dir;
   NodeStore store;
   std::vector<std::unique_ptr<Shard>> shards;
-  TestPolicy* policy = nullptr;  ///< the last one made
+  TestPolicy* policy = nullptr;  ///< of shard 0, the last one made
 };
 
 }  // namespace larder::test

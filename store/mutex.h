@@ -1,0 +1,34 @@
+#pragma once
+
+#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+
+namespace larder {
+
+/// std::mutex with Abseil's thread annotations. Not absl::Mutex: the packaged Abseil is built
+/// without ThreadSanitizer, which then takes whatever that guards for a race.
+class ABSL_LOCKABLE Mutex {
+ public:
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+/// Holds a Mutex for its scope.
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* mutex_;
+};
+
+}  // namespace larder
