@@ -101,9 +101,9 @@ class Client {
 
   struct Options {
     /// Path of a unix socket, or host:port. Empty: $LARDER_SERVER, else default_server().
-    std::string server;
+    std::string server = {};
     Transport transport = Transport::kAuto;  ///< kShm over a unix socket, else kTcp
-    std::string token;
+    std::string token = {};
     std::string name = "larder-client";
     Duration deadline = std::chrono::seconds(1);  ///< without progress
     Duration connect_deadline = std::chrono::seconds(2);

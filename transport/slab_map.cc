@@ -47,7 +47,8 @@ absl::StatusOr<SlabMap> SlabMap::map(const Shape& shape, const Fd& data, const F
 
 std::optional<std::uint64_t> SlabMap::generation(std::uint32_t slot) const {
   if (slot >= shape_.slots) return std::nullopt;
-  const auto* header = reinterpret_cast<const SlotHeader*>(headers_.data() + kSlotHeadersOffset) + slot;
+  const auto* header =
+      reinterpret_cast<const SlotHeader*>(headers_.data() + kSlotHeadersOffset) + slot;
   return load_guarded(&header->generation);
 }
 

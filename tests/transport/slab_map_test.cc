@@ -24,7 +24,7 @@ SlabMap::Shape shape_of(std::uint32_t slots) {
           .bytes = {slots * 4096ULL},
           .slot_bytes = 4_KiB,
           .slots = slots,
-          .header_bytes = {slots * sizeof(SlotHeader)}};
+          .header_bytes = {kSlotHeadersOffset + slots * sizeof(SlotHeader)}};
 }
 
 }  // namespace
@@ -33,9 +33,10 @@ BOOST_AUTO_TEST_SUITE(slab_map)
 
 BOOST_AUTO_TEST_CASE(data_and_generations_are_seen_and_bounded) {
   const Fd data = file_of(4 * 4096);
-  const Fd headers = file_of(4 * sizeof(SlotHeader));
+  const Fd headers = file_of(kSlotHeadersOffset + 4 * sizeof(SlotHeader));
   const std::uint64_t generation = 99;
-  BOOST_REQUIRE(pwrite(headers.get(), &generation, 8, 3 * sizeof(SlotHeader)) == 8);
+  BOOST_REQUIRE(
+      pwrite(headers.get(), &generation, 8, kSlotHeadersOffset + 3 * sizeof(SlotHeader)) == 8);
   BOOST_REQUIRE(pwrite(data.get(), "y", 1, 3 * 4096) == 1);
 
   const absl::StatusOr<SlabMap> map = SlabMap::map(shape_of(4), data, headers);
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(data_and_generations_are_seen_and_bounded) {
 
 BOOST_AUTO_TEST_CASE(a_header_file_taken_away_has_no_generations) {
   const Fd data = file_of(64 * 4096);
-  const Fd headers = file_of(64 * sizeof(SlotHeader));
+  const Fd headers = file_of(kSlotHeadersOffset + 64 * sizeof(SlotHeader));
   const absl::StatusOr<SlabMap> map = SlabMap::map(shape_of(64), data, headers);
   BOOST_REQUIRE(map.ok());
 
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_header_file_taken_away_has_no_generations) {
 
 BOOST_AUTO_TEST_CASE(files_shorter_than_the_notice_says_are_refused) {
   const Fd data = file_of(4096);
-  const Fd headers = file_of(4 * sizeof(SlotHeader));
+  const Fd headers = file_of(kSlotHeadersOffset + 4 * sizeof(SlotHeader));
 
   BOOST_TEST(absl::IsInvalidArgument(SlabMap::map(shape_of(4), data, headers).status()));
   SlabMap::Shape lying = shape_of(1);
