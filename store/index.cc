@@ -48,11 +48,6 @@ Index::Index(QuiescenceDomain& domain)
   publish(current_.get(), nullptr);
 }
 
-Index::~Index() {
-  for (std::atomic<Entry*>& chunk : *chunks_)
-    delete[] chunk.load(std::memory_order_relaxed);
-}
-
 // -- readers -------------------------------------------------------------------------------------
 
 const Entry& Index::entry(EntryId id) const {
@@ -93,7 +88,7 @@ EntryId Index::find(const BlockKey& key) const {
 
 void Index::find_many(std::span<const BlockKey> keys, std::span<EntryId> out) const {
   LARDER_ASSERT(keys.size() == out.size());
-  constexpr std::size_t kGroup = 32;
+  constexpr std::size_t kGroup = 64;
   const Tables& tables = *tables_.load(std::memory_order_acquire);
   std::array<std::uint64_t, kGroup> hashes;
   for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
@@ -177,8 +172,13 @@ absl::StatusOr<EntryId> Index::take_entry() {
         fmt::format("the shard's index is full: {} entries", SlotTable::kEntriesMax));
   }
   if (next % kChunkEntries == 0) {
-    (*chunks_)[next >> kChunkBits].store(new Entry[kChunkEntries], std::memory_order_release);
-    memory_.fetch_add(kChunkEntries * sizeof(Entry), std::memory_order_relaxed);
+    const Bytes bytes{kChunkEntries * sizeof(Entry)};
+    if (!chunk_memory_.empty()) chunk_memory_.back()->full();
+    chunk_memory_.push_back(std::make_unique<HugeMemory>(bytes));
+    // Zero bytes are a free Entry: constructing each would touch the whole chunk at once.
+    (*chunks_)[next >> kChunkBits].store(reinterpret_cast<Entry*>(chunk_memory_.back()->data()),
+                                         std::memory_order_release);
+    memory_.fetch_add(bytes.count, std::memory_order_relaxed);
   }
   entry_limit_.store(next + 1, std::memory_order_release);
   return EntryId(next);
@@ -263,6 +263,7 @@ void Index::migrate(std::uint32_t slots) {
   recycle();
   publish(current_.get(), nullptr);
   open_batch_.table = std::move(old_);
+  current_->full();
 }
 
 void Index::recycle() {

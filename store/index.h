@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 
 #include "store/entry_word.h"
+#include "store/huge_memory.h"
 #include "store/limits.h"
 #include "store/quiescence.h"
 #include "store/slot_table.h"
@@ -64,7 +65,8 @@ class Index {
  public:
   /// `domain` outlives the index.
   explicit Index(QuiescenceDomain& domain);
-  ~Index();
+  Index(const Index&) = delete;
+  Index& operator=(const Index&) = delete;
 
   // -- readers: any thread registered with the domain ------------------------------------------
 
@@ -101,7 +103,7 @@ class Index {
   Bytes memory() const;
 
  private:
-  static constexpr std::uint32_t kChunkBits = 12;
+  static constexpr std::uint32_t kChunkBits = 15;  ///< a huge page of entries
   static constexpr std::uint32_t kChunkEntries = 1U << kChunkBits;
   static constexpr std::uint32_t kChunksMax = limits::kEntriesPerShardMax / kChunkEntries;
 
@@ -139,6 +141,7 @@ class Index {
   std::unique_ptr<SlotTable> old_;
   std::unique_ptr<Tables> published_;
   std::uint32_t migrated_ = 0;  ///< slots of `old_` looked at
+  std::vector<std::unique_ptr<HugeMemory>> chunk_memory_;
   std::vector<EntryId> free_;
   Batch open_batch_;                     ///< taken out of sight since the last advance
   std::deque<Batch> waiting_;            ///< in order of epoch

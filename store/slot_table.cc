@@ -2,22 +2,14 @@
 
 #include <algorithm>
 
-#include <sys/mman.h>
-
 #include "store/assert.h"
 
 namespace larder {
 
-SlotTable::SlotTable(std::uint32_t bits) : mask_((1U << bits) - 1) {
-  void* mapped = ::mmap(nullptr, memory().count, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  LARDER_ASSERT(mapped != MAP_FAILED);
-  slots_ = static_cast<std::atomic<std::uint32_t>*>(mapped);
-}
-
-SlotTable::~SlotTable() {
-  ::munmap(static_cast<void*>(slots_), memory().count);
-}
+SlotTable::SlotTable(std::uint32_t bits)
+    : mask_((1U << bits) - 1),
+      memory_(memory()),
+      slots_(reinterpret_cast<std::atomic<std::uint32_t>*>(memory_.data())) {}
 
 void SlotTable::place(std::uint64_t hash, EntryId id) {
   LARDER_ASSERT(id.value() < kEntriesMax);
@@ -58,7 +50,7 @@ bool SlotTable::remove(std::uint64_t hash, EntryId id) {
 
 bool SlotTable::drain(Bytes bytes) {
   const std::uint64_t slice = std::min(bytes.count, memory().count - drained_);
-  ::madvise(reinterpret_cast<std::byte*>(slots_) + drained_, slice, MADV_DONTNEED);
+  memory_.give_back(drained_, {slice});
   drained_ += slice;
   return drained_ == memory().count;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "store/huge_memory.h"
 #include "store/types.h"
 
 namespace larder {
@@ -23,7 +24,6 @@ class SlotTable {
 
   /// 2^`bits` slots. Aborts when the kernel gives no address space.
   explicit SlotTable(std::uint32_t bits);
-  ~SlotTable();
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
 
@@ -51,6 +51,8 @@ class SlotTable {
   bool remove(std::uint64_t hash, EntryId id);
   std::uint32_t live() const { return live_; }
   std::uint32_t tombstones() const { return tombstones_; }
+  /// Every slot has been passed by a migration: see HugeMemory.
+  void full() { memory_.full(); }
   /// Gives up to `bytes` of memory back, from where the last call ended; true when all is given.
   bool drain(Bytes bytes);
 
@@ -60,6 +62,7 @@ class SlotTable {
   }
 
   std::uint32_t mask_;
+  HugeMemory memory_;
   std::atomic<std::uint32_t>* slots_;
   std::uint32_t live_ = 0;
   std::uint32_t tombstones_ = 0;
