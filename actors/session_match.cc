@@ -95,7 +95,6 @@ ChainLookup look_up_chain(NodeStore& store, const NamespaceInfo& ns,
   const std::vector<EntryId> found = find_all(store, blocks.keys);
   measure_known(store, blocks, ns.spec.ranks, found, result);
 
-  std::vector<std::pair<HeldBlock, std::uint32_t>> held;  // with the tokens at the block's end
   std::size_t at = 0;
   for (std::size_t group = 0; group < blocks.group_blocks.size(); ++group) {
     auto& records = result.groups.emplace_back();
@@ -109,7 +108,7 @@ ChainLookup look_up_chain(NodeStore& store, const NamespaceInfo& ns,
         if (options.hold && one == MatchState::kPresent) {
           // Present is what can be leased: it cannot be evicted between this answer and the get.
           if (auto leased = hold(store, blocks.keys[at], found[at])) {
-            held.emplace_back(*leased, (block + 1) * spec.block_tokens);
+            result.held.push_back(*leased);
           } else {
             one = MatchState::kAbsent;
           }
@@ -123,13 +122,6 @@ ChainLookup look_up_chain(NodeStore& store, const NamespaceInfo& ns,
   }
   result.usable_tokens = usable_tokens(ns.spec, presence(result.groups, false));
   result.pending_tokens = usable_tokens(ns.spec, presence(result.groups, true));
-  for (const auto& [block, end_tokens] : held) {
-    if (end_tokens <= result.usable_tokens) {
-      result.held.push_back(block);
-    } else {
-      release(store, block);
-    }
-  }
   return result;
 }
 

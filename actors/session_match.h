@@ -15,14 +15,14 @@ struct ChainLookup {
   std::uint32_t known_blocks = 0;
   std::uint32_t deepest_children = 0;             ///< of the deepest known block of group 0
   std::vector<std::vector<wire::MatchRecord>> groups;
-  std::vector<HeldBlock> held;                    ///< committed blocks of the usable prefix
+  std::vector<HeldBlock> held;                    ///< committed blocks, also behind a gap
   std::vector<LocatedKey> chain;                  ///< rank 0 of every block, by group, root first
   std::vector<std::uint32_t> chain_units;         ///< last unit of each
   std::vector<LocatedKey> absent;                 ///< keys of absent blocks, all ranks; for claims
 };
 
 struct ChainLookupOptions {
-  bool hold = false;    ///< lease what is usable
+  bool hold = false;    ///< lease what is committed
   bool absent = false;  ///< list what is absent
 };
 

@@ -22,6 +22,7 @@ absl::Status RequestBook::begin(std::uint64_t number, const NamespaceRef& ns,
   request.context = context;
   request.context.request =
       RequestId(node_.next_request.fetch_add(1, std::memory_order_relaxed));
+  request.context.tenant = ns->tenant;
   request.ns = ns;
   request.deadline = deadline;
   requests_.emplace(number, std::move(request));

@@ -50,10 +50,14 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
         call->answer();
       },
       [desk](const RequestNotePtr& note) { desk->shard().on_request(note->context); },
-      [desk](const RequestEndNotePtr& note) {
+      [desk, now](const RequestEndNotePtr& note) {
         desk->shard().on_request_end(note->request, note->output_tokens, note->touches);
+        desk->evict_over(now());
       },
-      [desk](const TouchNotePtr& note) { desk->shard().touch(note->touches, note->request); },
+      [desk, now](const TouchNotePtr& note) {
+        desk->shard().touch(note->touches, note->request);
+        desk->evict_over(now());
+      },
       [desk](const AbortNotePtr& note) {
         for (const AbortNote::Item& item : note->items) {
           desk->shard().abort(item.entry, item.generation);

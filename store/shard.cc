@@ -30,7 +30,10 @@ Stamp Shard::stamp_now(std::uint32_t position) const {
   // Within a request the suffix is the older: leaves go first.
   constexpr std::uint64_t kPositions = 1ULL << kStampPositionBits;
   const std::uint64_t from_end = kPositions - 1 - (position & (kPositions - 1));
-  return Stamp(store_.sequence.load(std::memory_order_relaxed) << kStampPositionBits | from_end);
+  // After every touch of the requests that have ended, before those of the next one to end: else
+  // the new blocks of a request would stay younger than the prefix they extend.
+  const std::uint64_t ended = store_.sequence.load(std::memory_order_relaxed) - 1;
+  return Stamp(ended << kStampPositionBits | from_end);
 }
 
 void Shard::on_request(const RequestContext& context) {

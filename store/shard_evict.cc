@@ -66,6 +66,9 @@ Shard::Room Shard::make_room(Time now) {
   for (std::uint32_t step = 0; step < kEvictionsStep; ++step) {
     if (!store_.ledger.over()) return Room::kHere;
     const auto best = best_victim(now, [this](PolicyId unit) { return !evictable(unit); });
+    // Others compare with what this shard has now, not with what it had a batch ago.
+    store_.cheapest[id_.value()].store(best ? best->victim.value : kNothing,
+                                       std::memory_order_relaxed);
     const double elsewhere = cheapest_elsewhere();
     if (best && best->victim.value <= elsewhere) {
       evict_unit(best->victim.id);  // leased just now: the next look skips it
