@@ -7,7 +7,9 @@
 namespace larder {
 
 /// The only reads of a clock in the daemon. Everything else is given its time.
-inline Time now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
+inline Time now() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
+}
 
 /// Wall time in nanoseconds since 1970, for expiry only.
 inline std::int64_t wall_ns() {

@@ -44,8 +44,8 @@ struct ActorCore::Impl {
     made.wall_ns = wall_ns;
     made.poke_cheapest = [this] { poke_cheapest(); };
     if (id.value() < options.adopted.size()) {
-      made.adopt = std::make_shared<const std::vector<AdoptItem>>(
-          std::move(options.adopted[id.value()]));
+      made.adopt =
+          std::make_shared<const std::vector<AdoptItem>>(std::move(options.adopted[id.value()]));
       options.adopted[id.value()].clear();
     }
     return made;
@@ -56,7 +56,8 @@ struct ActorCore::Impl {
     const auto& values = options.store->cheapest;
     std::size_t best = 0;
     for (std::size_t i = 1; i < values.size(); ++i) {
-      if (values[i].load(std::memory_order_relaxed) < values[best].load(std::memory_order_relaxed)) {
+      if (values[i].load(std::memory_order_relaxed) <
+          values[best].load(std::memory_order_relaxed)) {
         best = i;
       }
     }
@@ -98,8 +99,7 @@ ActorCore::ActorCore(Options options) : impl_(std::make_unique<Impl>(std::move(o
   caf::scoped_actor self(impl.system);
   self->request(impl.node, caf::infinite, TickAtom::value).receive([] {}, [](caf::error&) {});
   for (const ShardHandle& shard : impl.ports.all()) {
-    self->request(shard, caf::infinite, SettleAtom::value)
-        .receive([](bool) {}, [](caf::error&) {});
+    self->request(shard, caf::infinite, SettleAtom::value).receive([](bool) {}, [](caf::error&) {});
   }
 }
 
@@ -122,8 +122,12 @@ ActorCore::~ActorCore() {
   impl_->tenants = TenantHandle();
 }
 
-ShardPort& ActorCore::shards() { return impl_->ports; }
-TenantPort& ActorCore::tenants() { return impl_->ports; }
+ShardPort& ActorCore::shards() {
+  return impl_->ports;
+}
+TenantPort& ActorCore::tenants() {
+  return impl_->ports;
+}
 
 void ActorCore::kill_shard(ShardId id) {
   caf::anon_send_exit(impl_->ports.shard(id), caf::exit_reason::kill);

@@ -1,10 +1,10 @@
 #include "actors/http_server.h"
 
-#include <fmt/format.h>
-#include <httplib.h>
-
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
+#include <httplib.h>
 
 namespace larder {
 
@@ -55,11 +55,14 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(const std::string&
 
 HttpServer::~HttpServer() {
   // stop() before the listener runs would be lost.
-  while (!impl_->server.is_running()) std::this_thread::yield();
+  while (!impl_->server.is_running())
+    std::this_thread::yield();
   impl_->server.stop();
   impl_->thread.join();
 }
 
-std::uint16_t HttpServer::port() const { return impl_->port; }
+std::uint16_t HttpServer::port() const {
+  return impl_->port;
+}
 
 }  // namespace larder

@@ -1,9 +1,9 @@
 #include "actors/inbox.h"
 
+#include <utility>
+
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <utility>
 
 #include "store/assert.h"
 

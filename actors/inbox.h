@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+
 #include "actors/shard_calls.h"
 #include "transport/socket.h"
 

@@ -1,10 +1,10 @@
 #include "actors/io_thread.h"
 
-#include <fmt/format.h>
-#include <sys/epoll.h>
-
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
 
 #include "actors/clock.h"
 #include "actors/session_abort.h"
@@ -42,7 +42,9 @@ IoThread::IoThread(NodeContext& node, QuiescenceDomain::Reader reader, std::vect
   }
 }
 
-IoThread::~IoThread() { LARDER_ASSERT(!thread_.joinable()); }
+IoThread::~IoThread() {
+  LARDER_ASSERT(!thread_.joinable());
+}
 
 void IoThread::start() {
   thread_ = std::thread([this] { run(); });
@@ -70,14 +72,14 @@ void IoThread::run() {
 
 /// One look at everything; sleeps when there is nothing to do. True when something happened.
 bool IoThread::turn() {
-  const bool spinning =
-      now_ - last_activity_ < std::chrono::microseconds(node_.config.spin_us);
+  const bool spinning = now_ - last_activity_ < std::chrono::microseconds(node_.config.spin_us);
   if (!runnable_.empty() || spinning || !inbox_.empty()) {
     const bool events = wait(0);
     const bool drained = drain_inbox();
     std::vector<std::uint64_t> again;
     again.swap(runnable_);
-    for (const std::uint64_t id : again) pump(id, false);
+    for (const std::uint64_t id : again)
+      pump(id, false);
     return events || drained || !again.empty();
   }
   if (!inbox_.prepare_sleep()) return drain_inbox();
@@ -85,8 +87,9 @@ bool IoThread::turn() {
   const auto until = std::max<Duration>(next_timer_ - now_, std::chrono::milliseconds(1));
   epoll_event event{};
   // Level triggered: what it saw is seen again by the wait below, when indexes may be read.
-  ::epoll_wait(epoll_.get(), &event, 1,
-               static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until).count()));
+  ::epoll_wait(
+      epoll_.get(), &event, 1,
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until).count()));
   reader_.online();
   const bool events = wait(0);
   inbox_.awake();
@@ -210,7 +213,8 @@ void IoThread::on_time() {
     waiting = waiting || peer.session->waiting();
     update_events(id, peer);
   }
-  for (const std::uint64_t id : over) close(id);
+  for (const std::uint64_t id : over)
+    close(id);
   node_.pins.expire(node_.store, now_, node_.pinned_bytes);
   next_timer_ = now_ + (waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+
 #include "actors/inbox.h"
 #include "actors/node_context.h"
 #include "actors/session.h"

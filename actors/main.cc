@@ -1,11 +1,11 @@
+#include <cerrno>
+#include <cstdio>
+
 #include <signal.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 
 #include "actors/config.h"
 #include "actors/machine.h"
@@ -49,10 +49,11 @@ int serve(const larder::Config& config) {
     std::fprintf(stderr, "larderd: %s\n", why.c_str());
     return kExitCannotStart;
   }
-  log(fmt::format("serving socket={} listen={} http={} host_bytes={} shards={} io_threads={} "
+  log(
+      fmt::format("serving socket={} listen={} http={} host_bytes={} shards={} io_threads={} "
                   "policy={} runtime_dir={}",
-                  config.socket, config.listen, config.http, config.host_bytes.count,
-                  config.shards, config.io_threads, config.policy, config.runtime_dir));
+                  config.socket, config.listen, config.http, config.host_bytes.count, config.shards,
+                  config.io_threads, config.policy, config.runtime_dir));
   larder::notify_ready();
   sigset_t stop;
   sigemptyset(&stop);
@@ -79,8 +80,8 @@ int main(int argc, char** argv) {
   ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 
-  const auto invocation = larder::load_config(argc, argv, larder::process_environment,
-                                              larder::probe_machine());
+  const auto invocation =
+      larder::load_config(argc, argv, larder::process_environment, larder::probe_machine());
   if (!invocation.ok()) {
     const std::string why(invocation.status().message());
     std::fprintf(stderr, "larderd: %s\n", why.c_str());

@@ -36,8 +36,7 @@ using ShardHandle = caf::typed_actor<
     caf::reacts_to<ScanCallPtr>, caf::reacts_to<RequestNotePtr>, caf::reacts_to<RequestEndNotePtr>,
     caf::reacts_to<TouchNotePtr>, caf::reacts_to<AbortNotePtr>, caf::reacts_to<DropClaimsNotePtr>,
     caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<EvictOverAtom>,
-    caf::reacts_to<RefilledAtom, PoolName, bool>,
-    caf::replies_to<SettleAtom>::with<bool>,
+    caf::reacts_to<RefilledAtom, PoolName, bool>, caf::replies_to<SettleAtom>::with<bool>,
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
     caf::replies_to<EvictSlabAtom, SlabId>::with<bool>>;
 

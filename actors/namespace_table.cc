@@ -1,13 +1,13 @@
 #include "actors/namespace_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "store/limits.h"
 #include "store/status_macros.h"
@@ -44,8 +44,9 @@ json to_json(const NamespaceInfo& info) {
 
 NamespaceSpec spec_from_json(const json& from) {
   NamespaceSpec spec;
-  spec.fingerprint = {from.at("model"),  from.at("revision"),        from.at("dtype"), from.at("quantisation"),
-                      from.at("layout"), from.at("parallel_layout"), from.at("flat")};
+  spec.fingerprint = {from.at("model"),        from.at("revision"), from.at("dtype"),
+                      from.at("quantisation"), from.at("layout"),   from.at("parallel_layout"),
+                      from.at("flat")};
   spec.unit_tokens = from.at("unit_tokens");
   spec.segment_tokens = from.at("segment_tokens");
   spec.ranks = from.at("ranks");
@@ -75,12 +76,12 @@ std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
   const auto [mine, theirs] =
       std::mismatch(open.groups.begin(), open.groups.end(), asked.groups.begin());
   if (mine == open.groups.end()) return {};
-  return fmt::format("group {}: kind {} block_tokens {} window_tokens {} block_bytes {} "
-                     "(open: {} {} {} {})",
-                     mine - open.groups.begin(), static_cast<int>(theirs->kind),
-                     theirs->block_tokens, theirs->window_tokens, theirs->block_bytes.count,
-                     static_cast<int>(mine->kind), mine->block_tokens, mine->window_tokens,
-                     mine->block_bytes.count);
+  return fmt::format(
+      "group {}: kind {} block_tokens {} window_tokens {} block_bytes {} "
+      "(open: {} {} {} {})",
+      mine - open.groups.begin(), static_cast<int>(theirs->kind), theirs->block_tokens,
+      theirs->window_tokens, theirs->block_bytes.count, static_cast<int>(mine->kind),
+      mine->block_tokens, mine->window_tokens, mine->block_bytes.count);
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file) {
         table.file_));
   }
   try {
-    for (const json& one : all) table.add(one.at("tenant"), spec_from_json(one));
+    for (const json& one : all)
+      table.add(one.at("tenant"), spec_from_json(one));
   } catch (const json::exception& e) {
     return absl::DataLossError(fmt::format("{}: {}", table.file_, e.what()));
   }
@@ -165,7 +167,8 @@ NamespaceRef NamespaceTable::find(NamespaceId id) const {
 
 absl::Status NamespaceTable::save() const {
   json all = json::array();
-  for (const auto& [id, info] : by_id_) all.push_back(to_json(*info));
+  for (const auto& [id, info] : by_id_)
+    all.push_back(to_json(*info));
   const std::string temporary = file_ + ".new";
   {
     std::ofstream out(temporary, std::ios::trunc);

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "store/namespace_spec.h"
 #include "store/types.h"
 
@@ -24,8 +25,8 @@ struct NamespaceInfo {
 };
 using NamespaceRef = std::shared_ptr<const NamespaceInfo>;
 
-/// Tenants and namespaces of a node, kept in a file of the runtime directory so that a restart knows
-/// the group table and ranks of what it re-adopts.
+/// Tenants and namespaces of a node, kept in a file of the runtime directory so that a restart
+/// knows the group table and ranks of what it re-adopts.
 ///
 /// Not thread-safe: the tenant actor owns it (and main, before that actor runs).
 class NamespaceTable {
@@ -34,8 +35,8 @@ class NamespaceTable {
   static absl::StatusOr<NamespaceTable> load(std::string file);
 
   /// Equal fingerprints give the same namespace; FAILED_PRECONDITION when the group table (or unit,
-  /// ranks) differs from the one open; RESOURCE_EXHAUSTED past limits::kNamespacesPerTenantMax. A new
-  /// one is on disk when this returns.
+  /// ranks) differs from the one open; RESOURCE_EXHAUSTED past limits::kNamespacesPerTenantMax. A
+  /// new one is on disk when this returns.
   absl::StatusOr<NamespaceRef> open(const std::string& tenant, const NamespaceSpec& spec);
   TenantId tenant_id(const std::string& name);
   /// Name of a tenant's id, for other threads: they get a copy that grows with the table.

@@ -1,11 +1,11 @@
 #include "actors/node.h"
 
+#include <filesystem>
+#include <utility>
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <filesystem>
-#include <utility>
 
 #include "actors/actor_core.h"
 #include "actors/clock.h"
@@ -77,11 +77,12 @@ absl::Status Node::Impl::open_store(const Log& log) {
   LARDER_ASSIGN_OR_RETURN(tokens, TokenTable::load(config.token_file));
   LARDER_ASSIGN_OR_RETURN(NamespaceTable table, NamespaceTable::load(dir.path() + "/namespaces"));
   namespaces = std::make_shared<NamespaceTable>(std::move(table));
-  LARDER_ASSIGN_OR_RETURN(
-      auto report,
-      store.open([this](const std::string& tenant) { return namespaces->tenant_id(tenant); }));
+  LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
+    return namespaces->tenant_id(tenant);
+  }));
   std::size_t blocks = 0;
-  for (const auto& shard : report.adopted) blocks += shard.size();
+  for (const auto& shard : report.adopted)
+    blocks += shard.size();
   for (const std::string& message : report.slabs.messages) {
     log(fmt::format("slab_set_aside {}", message));
   }
@@ -160,7 +161,8 @@ absl::Status Node::Impl::start_io() {
     io_threads.push_back(std::make_unique<IoThread>(*context, std::move(reader), std::move(own)));
     context->io_threads.push_back(io_threads.back().get());
   }
-  for (auto& thread : io_threads) thread->start();
+  for (auto& thread : io_threads)
+    thread->start();
   return absl::OkStatus();
 }
 
@@ -175,7 +177,9 @@ absl::Status Node::Impl::start_http() {
 }
 
 Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Node::~Node() { stop(); }
+Node::~Node() {
+  stop();
+}
 
 absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log) {
   LARDER_ASSIGN_OR_RETURN(RuntimeDir dir, RuntimeDir::lock(config.runtime_dir));
@@ -191,15 +195,22 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
 void Node::stop() {
   if (!impl_) return;
   impl_->http.reset();
-  for (auto& thread : impl_->io_threads) thread->stop();
+  for (auto& thread : impl_->io_threads)
+    thread->stop();
   impl_->core.reset();  // answers still reach the inboxes of the threads, which outlive it
   impl_->io_threads.clear();
   if (!impl_->socket_path.empty()) ::unlink(impl_->socket_path.c_str());
   impl_.reset();
 }
 
-std::uint16_t Node::tcp_port() const { return impl_->tcp_port; }
-std::uint16_t Node::http_port() const { return impl_->http ? impl_->http->port() : 0; }
-void Node::kill_shard(std::uint32_t shard) { impl_->core->kill_shard(ShardId(shard)); }
+std::uint16_t Node::tcp_port() const {
+  return impl_->tcp_port;
+}
+std::uint16_t Node::http_port() const {
+  return impl_->http ? impl_->http->port() : 0;
+}
+void Node::kill_shard(std::uint32_t shard) {
+  impl_->core->kill_shard(ShardId(shard));
+}
 
 }  // namespace larder

@@ -1,9 +1,9 @@
 #include "actors/node_actor.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace larder {
 
@@ -21,12 +21,14 @@ ShardHandle ActorPorts::shard(ShardId id) const {
 
 std::vector<ShardHandle> ActorPorts::all() const {
   std::vector<ShardHandle> handles;
-  for (std::uint32_t i = 0; i < slots_.size(); ++i) handles.push_back(shard(ShardId(i)));
+  for (std::uint32_t i = 0; i < slots_.size(); ++i)
+    handles.push_back(shard(ShardId(i)));
   return handles;
 }
 
 void ActorPorts::clear() {
-  for (std::uint32_t i = 0; i < slots_.size(); ++i) set_shard(ShardId(i), ShardHandle());
+  for (std::uint32_t i = 0; i < slots_.size(); ++i)
+    set_shard(ShardId(i), ShardHandle());
   tenants_ = TenantHandle();
 }
 
@@ -50,7 +52,8 @@ caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options)
     shared->log(fmt::format("shard_restarted shard={}", id.value()));
     spawn_shard(id, true);
   });
-  for (std::uint32_t i = 0; i < shared->store->shards(); ++i) spawn_shard(ShardId(i), false);
+  for (std::uint32_t i = 0; i < shared->store->shards(); ++i)
+    spawn_shard(ShardId(i), false);
   return {[](TickAtom) {}};
 }
 

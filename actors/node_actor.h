@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <caf/all.hpp>
-
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include <caf/all.hpp>
+
 #include "actors/shard_actor.h"
 #include "actors/slab_actor.h"
 #include "actors/tenant_actor.h"

@@ -43,7 +43,8 @@ std::vector<std::pair<std::string, double>> collect_stats(const NodeContext& nod
   for (const auto& [name, value] : node.shard_counters()) {
     all.emplace_back(name, static_cast<double>(value));
   }
-  for (const Gauge& gauge : gauges(node)) all.emplace_back(gauge.name, gauge.value);
+  for (const Gauge& gauge : gauges(node))
+    all.emplace_back(gauge.name, gauge.value);
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+
 #include "actors/session_lookup.h"
 
 namespace larder {

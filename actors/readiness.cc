@@ -1,13 +1,13 @@
 #include "actors/readiness.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "transport/socket.h"
 
@@ -33,7 +33,11 @@ void notify(const std::string& state) {
 
 }  // namespace
 
-void notify_ready() { notify("READY=1\nMAINPID=" + std::to_string(::getpid()) + "\n"); }
-void notify_stopping() { notify("STOPPING=1\n"); }
+void notify_ready() {
+  notify("READY=1\nMAINPID=" + std::to_string(::getpid()) + "\n");
+}
+void notify_stopping() {
+  notify("STOPPING=1\n");
+}
 
 }  // namespace larder

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "transport/socket.h"
 
 namespace larder {
@@ -11,8 +12,8 @@ namespace larder {
 /// The directory of slab files and identity, locked by this process while the object lives.
 class RuntimeDir {
  public:
-  /// Makes it if needed (mode 700). PERMISSION_DENIED when it cannot be written, FAILED_PRECONDITION
-  /// when another daemon has it.
+  /// Makes it if needed (mode 700). PERMISSION_DENIED when it cannot be written,
+  /// FAILED_PRECONDITION when another daemon has it.
   static absl::StatusOr<RuntimeDir> lock(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -1,9 +1,9 @@
 #include "actors/session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/session_calls.h"
 #include "actors/session_limits.h"
@@ -40,7 +40,8 @@ Session::~Session() {
   node_.sessions.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// -- the io thread -----------------------------------------------------------------------------------
+// -- the io thread
+// -----------------------------------------------------------------------------------
 
 bool Session::pump(Time now, bool readable) {
   now_ = now;
@@ -107,35 +108,61 @@ void Session::handle(FrameReader::Frame& frame) {
 
 void Session::dispatch(const Call& call, Fds& fds) {
   switch (call.type) {
-    case FrameType::kHello: return hello(call);
-    case FrameType::kPing: return reply(call.type, call.id, wire::SimpleReply());
-    case FrameType::kOpenNamespace: return open_namespace(call);
-    case FrameType::kRegisterRegion: return register_region(call, fds);
-    case FrameType::kUnregisterRegion: return unregister_region(call);
-    case FrameType::kBeginRequest: return begin_request(call);
-    case FrameType::kEndRequest: return end_request(call);
-    case FrameType::kMatch: return match(call);
-    case FrameType::kGet: return get(call);
-    case FrameType::kPut: return put(call);
-    case FrameType::kPutData: return put_data(call);
-    case FrameType::kPutStart: return put_start(call);
-    case FrameType::kPutPart: return put_part(call);
-    case FrameType::kPutEnd: return put_end(call);
-    case FrameType::kWait: return wait(call);
-    case FrameType::kRelease: return release_gets(call);
-    case FrameType::kRenew: return renew(call);
-    case FrameType::kTouch: return touch(call);
-    case FrameType::kPin: return pin(call);
-    case FrameType::kUnpin: return unpin(call);
-    case FrameType::kRemove: return remove(call);
-    case FrameType::kRemovePrefix: return remove_prefix(call);
-    case FrameType::kList: return list(call);
-    case FrameType::kCancel: return cancel(call);
-    case FrameType::kStats: return stats(call);
+    case FrameType::kHello:
+      return hello(call);
+    case FrameType::kPing:
+      return reply(call.type, call.id, wire::SimpleReply());
+    case FrameType::kOpenNamespace:
+      return open_namespace(call);
+    case FrameType::kRegisterRegion:
+      return register_region(call, fds);
+    case FrameType::kUnregisterRegion:
+      return unregister_region(call);
+    case FrameType::kBeginRequest:
+      return begin_request(call);
+    case FrameType::kEndRequest:
+      return end_request(call);
+    case FrameType::kMatch:
+      return match(call);
+    case FrameType::kGet:
+      return get(call);
+    case FrameType::kPut:
+      return put(call);
+    case FrameType::kPutData:
+      return put_data(call);
+    case FrameType::kPutStart:
+      return put_start(call);
+    case FrameType::kPutPart:
+      return put_part(call);
+    case FrameType::kPutEnd:
+      return put_end(call);
+    case FrameType::kWait:
+      return wait(call);
+    case FrameType::kRelease:
+      return release_gets(call);
+    case FrameType::kRenew:
+      return renew(call);
+    case FrameType::kTouch:
+      return touch(call);
+    case FrameType::kPin:
+      return pin(call);
+    case FrameType::kUnpin:
+      return unpin(call);
+    case FrameType::kRemove:
+      return remove(call);
+    case FrameType::kRemovePrefix:
+      return remove_prefix(call);
+    case FrameType::kList:
+      return list(call);
+    case FrameType::kCancel:
+      return cancel(call);
+    case FrameType::kStats:
+      return stats(call);
     case FrameType::kGetData:
     case FrameType::kSlabNotice:
     case FrameType::kSlabRetired:
-    case FrameType::kError: break;
+    case FrameType::kError:
+      break;
   }
   refuse(call, absl::UnimplementedError(fmt::format("type: {} is not known to this daemon",
                                                     static_cast<int>(call.type))));
@@ -200,7 +227,8 @@ bool Session::on_answer(ShardCall& call) {
 
 bool Session::on_time(Time now) {
   now_ = now;
-  for (auto& [id, op] : ops_) op->on_time(now);
+  for (auto& [id, op] : ops_)
+    op->on_time(now);
   reap_ops();
   leases_.expire(now);
   requests_.expire(now);
@@ -223,7 +251,8 @@ void Session::announce_retired(SlabId slab) {
   push(std::move(frame));
 }
 
-// -- for ops and operations --------------------------------------------------------------------------
+// -- for ops and operations
+// --------------------------------------------------------------------------
 
 NamespaceRef Session::find_namespace(std::uint64_t id) const {
   const auto found = namespaces_.find(id);
@@ -236,7 +265,8 @@ ShardId Session::shard_of_name(const BlockHash& name) const {
 
 std::uint64_t Session::claims() const {
   std::uint64_t open = 0;
-  for (const auto& [deadline, count] : claims_) open += count;
+  for (const auto& [deadline, count] : claims_)
+    open += count;
   return open;
 }
 
@@ -265,8 +295,7 @@ bool Session::announce_slab(SlabId slab) {
   body.set_slot_bytes(found->slot_bytes().count);
   body.set_header_bytes(found->header_bytes().count);
   OutFrame frame;
-  frame.head = make_head(
-      {.type = FrameType::kSlabNotice, .id = 0, .fds = 2, .body = &body});
+  frame.head = make_head({.type = FrameType::kSlabNotice, .id = 0, .fds = 2, .body = &body});
   frame.fds = {owned->first.get(), owned->second.get()};
   frame.keep = owned;
   push(std::move(frame));
@@ -294,8 +323,8 @@ void Session::refuse(const Call& call, const absl::Status& why) {
 NamespaceRef Session::open_or_refuse(const Call& call, std::uint64_t ns) {
   NamespaceRef found = find_namespace(ns);
   if (!found) {
-    refuse(call, absl::NotFoundError(
-                     fmt::format("namespace: {:016x} is not open in this session", ns)));
+    refuse(call,
+           absl::NotFoundError(fmt::format("namespace: {:016x} is not open in this session", ns)));
   }
   return found;
 }
@@ -310,9 +339,8 @@ bool Session::batch_size_ok(const Call& call, std::size_t keys) {
 bool Session::records_or_refuse(const Call& call, std::span<const std::byte> array,
                                 std::vector<wire::KeyRecord>& records) {
   if (!wire::parse(array, records)) {
-    refuse(call, absl::InvalidArgumentError(
-                     fmt::format("array: {} bytes are not key records of {}", array.size(),
-                                 sizeof(wire::KeyRecord))));
+    refuse(call, absl::InvalidArgumentError(fmt::format("array: {} bytes are not key records of {}",
+                                                        array.size(), sizeof(wire::KeyRecord))));
     return false;
   }
   return batch_size_ok(call, records.size());
@@ -323,8 +351,8 @@ bool Session::start(const Call& call, std::unique_ptr<SessionOp> op) {
   if (ops_.contains(call.id)) {
     status = absl::AlreadyExistsError(fmt::format("id: {} is in use", call.id));
   } else if (ops_.size() >= limits::kSessionBatchesMax) {
-    status = absl::ResourceExhaustedError(fmt::format(
-        "calls: {} are open, the limit is {}", ops_.size(), limits::kSessionBatchesMax));
+    status = absl::ResourceExhaustedError(fmt::format("calls: {} are open, the limit is {}",
+                                                      ops_.size(), limits::kSessionBatchesMax));
   }
   if (!status.ok()) {
     refuse(call, status);

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+
 #include "actors/node_context.h"
 #include "actors/session_leases.h"
 #include "actors/session_op.h"
@@ -33,8 +34,8 @@ struct MatchAnswer {
   std::vector<std::byte> array;
 };
 
-/// One client's connection: parses frames, answers lookups at once from the indexes, runs what takes
-/// longer as ops, and gives everything back when it ends.
+/// One client's connection: parses frames, answers lookups at once from the indexes, runs what
+/// takes longer as ops, and gives everything back when it ends.
 ///
 /// One io thread owns it. The files session_*.cc each hold one kind of operation.
 class Session {
@@ -169,8 +170,8 @@ class Session {
   Time last_sent_progress_;
   bool greeted_ = false;
   bool admin_ = false;
-  bool failed_ = false;   ///< closes once the error frame is out
-  bool closed_ = false;   ///< the client ended the stream
+  bool failed_ = false;  ///< closes once the error frame is out
+  bool closed_ = false;  ///< the client ended the stream
   bool more_to_read_ = false;
   std::string tenant_;
   FrameReader reader_;

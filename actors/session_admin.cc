@@ -1,9 +1,9 @@
 // Waits, pins, removal, lists and statistics.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/node_stats.h"
 #include "actors/session.h"
@@ -35,8 +35,9 @@ void Session::wait(const Call& call) {
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
   if (waits_ >= limits::kSessionWaitsMax) {
-    return refuse(call, absl::ResourceExhaustedError(fmt::format(
-                            "wait: {} are open, the limit is {}", waits_, limits::kSessionWaitsMax)));
+    return refuse(
+        call, absl::ResourceExhaustedError(fmt::format("wait: {} are open, the limit is {}", waits_,
+                                                       limits::kSessionWaitsMax)));
   }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
@@ -55,8 +56,8 @@ void Session::pin(const Call& call) {
   if (!records_or_refuse(call, call.array, records)) return;
   const std::uint64_t quota =
       node_.store.ledger.capacity().count / 100 * node_.config.pin_quota_percent;
-  const Time until = body.ttl_ms() == 0 ? Time::max()
-                                        : now_ + std::chrono::milliseconds(body.ttl_ms());
+  const Time until =
+      body.ttl_ms() == 0 ? Time::max() : now_ + std::chrono::milliseconds(body.ttl_ms());
   std::vector<wire::PutResult> results;
   for (const wire::KeyRecord& record : records) {
     const LocatedKey at = locate(*ns, record, node_.store.shards());
@@ -131,9 +132,9 @@ void Session::list(const Call& call) {
   if (!ns) return;
   const std::uint64_t shard = body.cursor() >> 32;
   if (shard >= node_.store.shards()) {
-    return refuse(call, absl::InvalidArgumentError(fmt::format(
-                            "cursor: {:x} names shard {}, there are {}", body.cursor(), shard,
-                            node_.store.shards())));
+    return refuse(
+        call, absl::InvalidArgumentError(fmt::format("cursor: {:x} names shard {}, there are {}",
+                                                     body.cursor(), shard, node_.store.shards())));
   }
   const std::uint32_t limit =
       body.limit() == 0 ? limits::kListPageMax : std::min(body.limit(), limits::kListPageMax);

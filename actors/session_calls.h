@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+
 #include "store/types.h"
 #include "transport/wire.pb.h"
 

@@ -1,10 +1,10 @@
 // Gets: answered here from the indexes. shm: descriptors and a lease; tcp: a stream of chunks.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/session.h"
 #include "actors/session_get_stream.h"
@@ -34,13 +34,12 @@ GetResult missed(KeyStatus status) {
 }
 
 /// Leases one block and describes it; the lease is in `held` when the status is kOk.
-GetResult look_up(NodeStore& store, const LocatedKey& at, EntryId entry,
-                         std::uint32_t length, std::optional<HeldBlock>& held) {
+GetResult look_up(NodeStore& store, const LocatedKey& at, EntryId entry, std::uint32_t length,
+                  std::optional<HeldBlock>& held) {
   held = hold(store, at, entry);
   if (!held) {
     const auto state = entry == kNoEntry ? wire::MatchState::kAbsent : state_of(store, at, entry);
-    const bool pending =
-        state == wire::MatchState::kPending || state == wire::MatchState::kClaimed;
+    const bool pending = state == wire::MatchState::kPending || state == wire::MatchState::kClaimed;
     return missed(pending ? KeyStatus::kPending : KeyStatus::kMiss);
   }
   GetResult result;
@@ -115,7 +114,8 @@ void Session::get(const Call& call) {
 void Session::release_gets(const Call& call) {
   wire::ReleaseRequest body;
   if (!parse_body(call.body, body)) return;
-  for (const std::uint64_t get : body.gets()) leases_.release(get);
+  for (const std::uint64_t get : body.gets())
+    leases_.release(get);
 }
 
 void Session::renew(const Call& call) {

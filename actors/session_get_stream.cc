@@ -107,7 +107,8 @@ void GetOp::answer() {
     held_.clear();
     state_ = State::kDone;
     if (!handed.empty() && !session_.leases().add(id_, handed, session_.now() + lease_)) {
-      for (const HeldBlock& block : handed) release(session_.node().store, block);
+      for (const HeldBlock& block : handed)
+        release(session_.node().store, block);
       for (wire::GetResult& result : results_) {
         if (result.status == static_cast<std::uint16_t>(KeyStatus::kOk)) {
           result.status = static_cast<std::uint16_t>(KeyStatus::kBusy);
@@ -122,8 +123,7 @@ void GetOp::answer() {
 }
 
 void GetOp::stream_some(std::size_t& budget) {
-  while (next_ < held_.size() && budget > 0 &&
-         session_.writer().queued_bytes() < kGetAheadBytes) {
+  while (next_ < held_.size() && budget > 0 && session_.writer().queued_bytes() < kGetAheadBytes) {
     if (!held_[next_]) {
       next_ += 1;
       continue;

@@ -51,7 +51,7 @@ class GetOp : public SessionOp {
   State state_ = State::kVerifying;
   bool verify_;
   Time began_;
-  std::size_t next_ = 0;    ///< block verified or streamed
+  std::size_t next_ = 0;  ///< block verified or streamed
   std::uint64_t offset_ = 0;
   Checksum sum_;
 };

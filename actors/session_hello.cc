@@ -1,9 +1,9 @@
 // Hello, namespaces and regions.
 
+#include <utility>
+
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <utility>
 
 #include "actors/session.h"
 #include "actors/session_calls.h"
@@ -148,8 +148,8 @@ absl::Status Session::try_attach(std::uint64_t address, std::uint64_t value) {
   // A page-fault handler of the client can block the read for ever, and this is an io thread: only
   // for who could stop the daemon anyway.
   if (options_.peer.uid != ::geteuid()) {
-    return absl::PermissionDeniedError(fmt::format("uid {} is not the daemon's ({})",
-                                                   options_.peer.uid, ::geteuid()));
+    return absl::PermissionDeniedError(
+        fmt::format("uid {} is not the daemon's ({})", options_.peer.uid, ::geteuid()));
   }
   auto process = AttachedProcess::open(fd());
   if (!process.ok()) return process.status();
@@ -162,8 +162,9 @@ void Session::open_namespace(const Call& call) {
   wire::OpenNamespaceRequest body;
   if (!parse(call, body)) return;
   if (body.groups_size() > static_cast<int>(limits::kGroupsMax)) {
-    return refuse(call, absl::InvalidArgumentError(fmt::format(
-                            "groups: {}, the limit is {}", body.groups_size(), limits::kGroupsMax)));
+    return refuse(call,
+                  absl::InvalidArgumentError(fmt::format("groups: {}, the limit is {}",
+                                                         body.groups_size(), limits::kGroupsMax)));
   }
   if (namespaces_.size() >= limits::kSessionNamespacesMax) {
     return refuse(call, absl::ResourceExhaustedError(
@@ -172,9 +173,9 @@ void Session::open_namespace(const Call& call) {
   }
   for (const wire::Group& group : body.groups()) {
     if (group.kind() > 2) {
-      return refuse(call, absl::InvalidArgumentError(fmt::format(
-                              "group kind: {} is not 0 (full), 1 (window) or 2 (state)",
-                              group.kind())));
+      return refuse(call,
+                    absl::InvalidArgumentError(fmt::format(
+                        "group kind: {} is not 0 (full), 1 (window) or 2 (state)", group.kind())));
     }
   }
   if (!start(call, std::make_unique<OpenNamespaceOp>(*this, call.id))) return;

@@ -11,7 +11,9 @@ namespace larder {
 
 namespace {
 
-LayerPutOp* layer_put(SessionOp* op) { return dynamic_cast<LayerPutOp*>(op); }
+LayerPutOp* layer_put(SessionOp* op) {
+  return dynamic_cast<LayerPutOp*>(op);
+}
 
 /// `count` sources, then as many 64-bit offsets.
 absl::Status split_part(std::span<const std::byte> array, std::uint32_t count,
@@ -83,9 +85,9 @@ void Session::put_end(const Call& call) {
     return refuse(call, absl::NotFoundError(fmt::format("put: {} is not open", body.put())));
   }
   if (body.control_word() >= limits::kControlWords) {
-    return refuse(call, absl::InvalidArgumentError(fmt::format(
-                            "control_word: {} is not below {}", body.control_word(),
-                            limits::kControlWords)));
+    return refuse(
+        call, absl::InvalidArgumentError(fmt::format("control_word: {} is not below {}",
+                                                     body.control_word(), limits::kControlWords)));
   }
   op->end(call.id, body.control_word(), body.abort(), now_);
 }

@@ -1,9 +1,9 @@
 #include "actors/session_layer_put.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/session_calls.h"
 #include "actors/session_limits.h"
@@ -72,9 +72,8 @@ absl::Status LayerPutOp::check_part(const Part& part, std::uint32_t payload) con
     const wire::PutSource& source = part.sources[i];
     const std::uint64_t length = items[source.key].record.length;
     if (part.offsets[i] > length || source.length > length - part.offsets[i]) {
-      return absl::InvalidArgumentError(
-          fmt::format("part {}: {} bytes at {} in a block of {}", i, source.length,
-                      part.offsets[i], length));
+      return absl::InvalidArgumentError(fmt::format("part {}: {} bytes at {} in a block of {}", i,
+                                                    source.length, part.offsets[i], length));
     }
     if (source.region == wire::PutSource::kStream) streamed += source.length;
   }
@@ -83,8 +82,8 @@ absl::Status LayerPutOp::check_part(const Part& part, std::uint32_t payload) con
         fmt::format("payload: {} bytes, the parts sum to {}", payload, streamed));
   }
   if (payload > 0 && part.checksums.size() != part.sources.size()) {
-    return absl::InvalidArgumentError(fmt::format("checksums: {} for {} parts",
-                                                  part.checksums.size(), part.sources.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("checksums: {} for {} parts", part.checksums.size(), part.sources.size()));
   }
   return absl::OkStatus();
 }
@@ -97,15 +96,15 @@ absl::Status LayerPutOp::add_part(Part part, std::uint32_t payload, Time now) {
     return absl::OkStatus();
   }
   if (parts_.size() >= limits::kSessionBatchesMax) {
-    return absl::ResourceExhaustedError(
-        fmt::format("put: {} parts wait, the limit is {}", parts_.size(),
-                    limits::kSessionBatchesMax));
+    return absl::ResourceExhaustedError(fmt::format("put: {} parts wait, the limit is {}",
+                                                    parts_.size(), limits::kSessionBatchesMax));
   }
   parts_.push_back(std::move(part));
   return absl::OkStatus();
 }
 
-// -- parts from the stream ---------------------------------------------------------------------------
+// -- parts from the stream
+// ---------------------------------------------------------------------------
 
 PayloadPieces LayerPutOp::payload_sink(std::span<const std::byte> /*array*/,
                                        std::uint32_t /*payload*/) {
@@ -147,7 +146,8 @@ void LayerPutOp::on_payload_done(Time now) {
   answer_part(part.id, status);
 }
 
-// -- parts from shared memory ------------------------------------------------------------------------
+// -- parts from shared memory
+// ------------------------------------------------------------------------
 
 bool LayerPutOp::runnable() const {
   return (state_ == State::kOpen && !parts_.empty()) || state_ == State::kSealing;
@@ -155,7 +155,8 @@ bool LayerPutOp::runnable() const {
 
 void LayerPutOp::step(Time now, std::size_t& budget) {
   progress_ = now;
-  while (state_ == State::kOpen && !parts_.empty() && budget > 0) copy_part(budget);
+  while (state_ == State::kOpen && !parts_.empty() && budget > 0)
+    copy_part(budget);
   if (state_ == State::kOpen && parts_.empty() && end_id_ != 0) state_ = State::kSealing;
   if (state_ == State::kSealing) seal_some(budget);
 }
@@ -170,8 +171,8 @@ void LayerPutOp::copy_part(std::size_t& budget) {
     source_done_ = 0;
     return;
   }
-  const std::size_t bytes = std::min<std::uint64_t>(
-      {source.length - source_done_, budget, limits::kCopySlice.count});
+  const std::size_t bytes =
+      std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
   const KeyStatus read =
       read_source(session_, source, source_done_,
                   {item.data + part.offsets[source_] + source_done_, bytes}, nullptr);
@@ -186,8 +187,7 @@ void LayerPutOp::copy_part(std::size_t& budget) {
   source_done_ += bytes;
   budget -= bytes;
   const std::uint64_t begin = part.offsets[source_];
-  if (source_done_ == source.length &&
-      !coverage_[source.key].add(begin, begin + source.length)) {
+  if (source_done_ == source.length && !coverage_[source.key].add(begin, begin + source.length)) {
     batch_.drop(item, KeyStatus::kInvalid);
   }
 }
@@ -215,7 +215,8 @@ void LayerPutOp::answer_part(std::uint64_t id, const absl::Status& status) {
   session_.reply(FrameType::kPutPart, id, body);
 }
 
-// -- the end -------------------------------------------------------------------------------------------
+// -- the end
+// -------------------------------------------------------------------------------------------
 
 void LayerPutOp::end(std::uint64_t id, std::uint32_t control_word, bool abort, Time now) {
   progress_ = now;
@@ -272,7 +273,8 @@ void LayerPutOp::cancel() {
   if (state_ == State::kDone) return;
   const bool start_unanswered = state_ == State::kReserving;
   batch_.take_back(KeyStatus::kCancelled);
-  for (const Part& part : parts_) answer_part(part.id, absl::CancelledError("the put was cancelled"));
+  for (const Part& part : parts_)
+    answer_part(part.id, absl::CancelledError("the put was cancelled"));
   parts_.clear();
   if (start_unanswered) {
     wire::PutReply body;

@@ -72,7 +72,7 @@ class LayerPutOp : public PayloadOp {
   std::vector<Coverage> coverage_;
   State state_ = State::kReserving;
   Time progress_;
-  std::deque<Part> parts_;       ///< shared-memory parts to copy; the front is under way
+  std::deque<Part> parts_;  ///< shared-memory parts to copy; the front is under way
   std::size_t source_ = 0;
   std::uint64_t source_done_ = 0;
   absl::Status part_status_;

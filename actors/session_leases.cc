@@ -39,12 +39,14 @@ void LeaseBook::expire(Time now) {
 }
 
 void LeaseBook::release_all() {
-  for (const auto& [get, batch] : gets_) drop(batch);
+  for (const auto& [get, batch] : gets_)
+    drop(batch);
   gets_.clear();
 }
 
 void LeaseBook::drop(const Batch& batch) {
-  for (const HeldBlock& held : batch.held) larder::release(node_.store, held);
+  for (const HeldBlock& held : batch.held)
+    larder::release(node_.store, held);
   blocks_ -= batch.held.size();
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+
 #include "actors/node_context.h"
 #include "actors/session_lookup.h"
 

@@ -42,7 +42,8 @@ std::vector<EntryId> find_all(const NodeStore& store, std::span<const LocatedKey
     if (batch.empty()) continue;
     answers.assign(batch.size(), kNoEntry);
     store.indexes[shard]->find_many(batch, answers);
-    for (std::size_t i = 0; i < from.size(); ++i) found[from[i]] = answers[i];
+    for (std::size_t i = 0; i < from.size(); ++i)
+      found[from[i]] = answers[i];
   }
   return found;
 }

@@ -29,7 +29,8 @@ Blocks blocks_of(const NamespaceInfo& ns, std::span<const BlockHash> chain, std:
       const std::uint32_t last = last_unit_of_block(spec, ns.spec.unit_tokens, block);
       const ShardId shard = shard_of(anchor_of(chain, last, ns.segment_units), shards);
       for (std::uint32_t rank = 0; rank < ns.spec.ranks; ++rank) {
-        blocks.keys.push_back({{ns.id, chain[last], GroupId(group), Rank(static_cast<std::uint16_t>(rank))}, shard});
+        blocks.keys.push_back(
+            {{ns.id, chain[last], GroupId(group), Rank(static_cast<std::uint16_t>(rank))}, shard});
       }
     }
   }
@@ -64,8 +65,7 @@ void measure_known(const NodeStore& store, const Blocks& blocks, std::uint32_t r
     if (found[at] == kNoEntry) return;
     result.known_blocks += 1;
     const Index& index = *store.indexes[blocks.keys[at].shard.value()];
-    result.deepest_children =
-        index.entry(found[at]).children.load(std::memory_order_relaxed);
+    result.deepest_children = index.entry(found[at]).children.load(std::memory_order_relaxed);
   }
 }
 

@@ -13,12 +13,12 @@ struct ChainLookup {
   std::uint32_t usable_tokens = 0;
   std::uint32_t pending_tokens = 0;
   std::uint32_t known_blocks = 0;
-  std::uint32_t deepest_children = 0;             ///< of the deepest known block of group 0
+  std::uint32_t deepest_children = 0;  ///< of the deepest known block of group 0
   std::vector<std::vector<wire::MatchRecord>> groups;
-  std::vector<HeldBlock> held;                    ///< committed blocks, also behind a gap
-  std::vector<LocatedKey> chain;                  ///< rank 0 of every block, by group, root first
-  std::vector<std::uint32_t> chain_units;         ///< last unit of each
-  std::vector<LocatedKey> absent;                 ///< keys of absent blocks, all ranks; for claims
+  std::vector<HeldBlock> held;             ///< committed blocks, also behind a gap
+  std::vector<LocatedKey> chain;           ///< rank 0 of every block, by group, root first
+  std::vector<std::uint32_t> chain_units;  ///< last unit of each
+  std::vector<LocatedKey> absent;          ///< keys of absent blocks, all ranks; for claims
 };
 
 struct ChainLookupOptions {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <sys/uio.h>
-
 #include <cstdint>
 #include <span>
 
 #include "absl/container/inlined_vector.h"
+#include <sys/uio.h>
+
 #include "actors/shard_calls.h"
 #include "store/types.h"
 #include "transport/records.h"
@@ -15,8 +15,8 @@ namespace larder {
 class Session;
 using PayloadPieces = absl::InlinedVector<iovec, 4>;
 
-/// A call that is not answered at once: it waits for shards, copies in slices, streams, or waits for
-/// time. Lives in its session, on one io thread; answers exactly once unless its session dies.
+/// A call that is not answered at once: it waits for shards, copies in slices, streams, or waits
+/// for time. Lives in its session, on one io thread; answers exactly once unless its session dies.
 class SessionOp {
  public:
   virtual ~SessionOp() = default;
@@ -29,7 +29,8 @@ class SessionOp {
   virtual bool runnable() const = 0;
   /// Deadlines and polling, about once a millisecond.
   virtual void on_time(Time now) = 0;
-  /// The client gave up, or the session ends: takes back what is uncommitted. May answer kCancelled.
+  /// The client gave up, or the session ends: takes back what is uncommitted. May answer
+  /// kCancelled.
   virtual void cancel() = 0;
   /// Answered (or cancelled), and waits for nothing: may be destroyed.
   virtual bool done() const = 0;

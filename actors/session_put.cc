@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "actors/session.h"
+#include "actors/session_calls.h"
 #include "actors/session_limits.h"
 #include "actors/session_put_op.h"
 #include "actors/session_source.h"
-#include "actors/session_calls.h"
 #include "store/limits.h"
 #include "transport/wire.pb.h"
 
@@ -24,8 +24,7 @@ absl::Status split_array(std::span<const std::byte> array, std::uint32_t sources
                          std::vector<wire::KeyRecord>& records,
                          std::vector<wire::PutSource>& source_list) {
   const std::size_t source_bytes = std::size_t{sources} * sizeof(wire::PutSource);
-  if (source_bytes > array.size() ||
-      (array.size() - source_bytes) % sizeof(wire::KeyRecord) != 0) {
+  if (source_bytes > array.size() || (array.size() - source_bytes) % sizeof(wire::KeyRecord) != 0) {
     return absl::InvalidArgumentError(
         fmt::format("array: {} bytes are not key records of {} and {} sources of {}", array.size(),
                     sizeof(wire::KeyRecord), sources, sizeof(wire::PutSource)));
@@ -35,10 +34,11 @@ absl::Status split_array(std::span<const std::byte> array, std::uint32_t sources
   return check_source_order(source_list, records.size());
 }
 
-absl::Status check_inline(const wire::PutRequest& body,
-                          const std::vector<wire::KeyRecord>& records, std::uint32_t payload) {
+absl::Status check_inline(const wire::PutRequest& body, const std::vector<wire::KeyRecord>& records,
+                          std::uint32_t payload) {
   std::uint64_t total = 0;
-  for (const wire::KeyRecord& record : records) total += record.length;
+  for (const wire::KeyRecord& record : records)
+    total += record.length;
   if (total != payload) {
     return absl::InvalidArgumentError(
         fmt::format("payload: {} bytes, the keys' lengths sum to {}", payload, total));
@@ -73,9 +73,9 @@ void Session::put(const Call& call) {
   if (body.sources() > 0) {
     if (!shm()) return refuse(call, absl::FailedPreconditionError("sources: not a shm session"));
     if (body.control_word() >= limits::kControlWords) {
-      return refuse(call, absl::InvalidArgumentError(
-                              fmt::format("control_word: {} is not below {}", body.control_word(),
-                                          limits::kControlWords)));
+      return refuse(call, absl::InvalidArgumentError(fmt::format("control_word: {} is not below {}",
+                                                                 body.control_word(),
+                                                                 limits::kControlWords)));
     }
     options.control_word = body.control_word();
     options.input = PutInput::kShared;
@@ -85,8 +85,7 @@ void Session::put(const Call& call) {
     }
     options.input = PutInput::kInline;
     options.inline_bytes = call.payload;
-    options.inline_checksums.assign(body.inline_checksums().begin(),
-                                    body.inline_checksums().end());
+    options.inline_checksums.assign(body.inline_checksums().begin(), body.inline_checksums().end());
   } else {
     options.input = PutInput::kStream;
   }

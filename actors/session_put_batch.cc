@@ -14,7 +14,9 @@ PutBatch::PutBatch(Session& session, NamespaceRef ns, std::uint64_t request, std
   aborts_.resize(session.node().store.shards());
 }
 
-PutBatch::~PutBatch() { take_back(KeyStatus::kCancelled); }
+PutBatch::~PutBatch() {
+  take_back(KeyStatus::kCancelled);
+}
 
 void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
   NodeContext& node = session_.node();

@@ -63,12 +63,14 @@ bool PutOp::all_in() const {
   });
 }
 
-// -- shared memory ---------------------------------------------------------------------------------
+// -- shared memory
+// ---------------------------------------------------------------------------------
 
 void PutOp::next_key() {
   key_ += 1;
   source_done_ = 0;
-  while (source_ < options_.sources.size() && options_.sources[source_].key < key_) source_ += 1;
+  while (source_ < options_.sources.size() && options_.sources[source_].key < key_)
+    source_ += 1;
 }
 
 void PutOp::copy_some(std::size_t& budget) {
@@ -87,11 +89,11 @@ void PutOp::copy_some(std::size_t& budget) {
       batch_.drop(item, KeyStatus::kInvalid);
       continue;
     }
-    const std::size_t bytes = std::min<std::uint64_t>(
-        {source.length - source_done_, budget, limits::kCopySlice.count});
+    const std::size_t bytes =
+        std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
     if (bytes > 0) {
-      const KeyStatus read = read_source(session_, source, source_done_,
-                                         {item.data + item.filled, bytes}, &item.sum);
+      const KeyStatus read =
+          read_source(session_, source, source_done_, {item.data + item.filled, bytes}, &item.sum);
       if (read != KeyStatus::kOk) {
         batch_.drop(item, read);
         continue;
@@ -110,9 +112,12 @@ void PutOp::copy_some(std::size_t& budget) {
   }
 }
 
-// -- bytes in the frame, or on the stream ------------------------------------------------------------
+// -- bytes in the frame, or on the stream
+// ------------------------------------------------------------
 
-PayloadPieces PutOp::inline_sink() { return {iovec{inline_data_.data(), inline_data_.size()}}; }
+PayloadPieces PutOp::inline_sink() {
+  return {iovec{inline_data_.data(), inline_data_.size()}};
+}
 
 void PutOp::take_inline() {
   std::size_t offset = 0;
@@ -189,7 +194,8 @@ void PutOp::acknowledge(bool force) {
   session_.reply(FrameType::kPutData, options_.id, body);
 }
 
-// -- the end -----------------------------------------------------------------------------------------
+// -- the end
+// -----------------------------------------------------------------------------------------
 
 void PutOp::commit() {
   if (options_.input == PutInput::kShared) {

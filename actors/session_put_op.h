@@ -18,11 +18,11 @@ enum class PutInput : std::uint8_t {
 struct PutOpOptions {
   std::uint64_t id = 0;
   PutInput input = PutInput::kShared;
-  std::uint32_t control_word = 0;                ///< kShared
-  std::vector<wire::PutSource> sources;          ///< kShared
-  std::vector<std::uint64_t> inline_checksums;   ///< kInline
-  std::uint32_t inline_bytes = 0;                ///< kInline
-  Duration deadline{0};                          ///< without progress
+  std::uint32_t control_word = 0;               ///< kShared
+  std::vector<wire::PutSource> sources;         ///< kShared
+  std::vector<std::uint64_t> inline_checksums;  ///< kInline
+  std::uint32_t inline_bytes = 0;               ///< kInline
+  Duration deadline{0};                         ///< without progress
 };
 
 /// A put, from the first frame to its reply.

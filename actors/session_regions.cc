@@ -1,8 +1,8 @@
 #include "actors/session_regions.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "store/limits.h"
 
@@ -17,8 +17,7 @@ absl::Status RegionBook::add(std::uint32_t region, const Fd& fd, Bytes bytes) {
                                                     region, regions_.size(),
                                                     limits::kSessionRegionsMax));
   }
-  auto mapped =
-      RegionMap::map(fd, bytes, Bytes{limits::kSessionRegionBytesMax.count - bytes_});
+  auto mapped = RegionMap::map(fd, bytes, Bytes{limits::kSessionRegionBytesMax.count - bytes_});
   if (!mapped.ok()) return mapped.status();
   bytes_ += mapped->size().count;
   regions_.emplace(region, *std::move(mapped));

@@ -24,7 +24,8 @@ bool PrefixSet::belongs(const ScanCall::Row& row) const {
   // Begins at or before the prefix's last unit and ends behind it, with a parent (or none) inside.
   const std::uint32_t units =
       ns_.spec.groups[row.key.group.value()].block_tokens / ns_.spec.unit_tokens;
-  const bool straddles = row.position > last_position_ && row.position + 1 - units <= last_position_;
+  const bool straddles =
+      row.position > last_position_ && row.position + 1 - units <= last_position_;
   return straddles && (row.parent == BlockHash{} || inside_.contains(row.parent));
 }
 
@@ -91,7 +92,8 @@ void RemovePrefixOp::erase_found() {
 }
 
 void RemovePrefixOp::on_erase(EraseCall& call) {
-  for (const std::uint8_t erased : call.erased) removed_ += erased;
+  for (const std::uint8_t erased : call.erased)
+    removed_ += erased;
   erasing_ -= 1;
   if (erasing_ == 0) start();
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+
 #include "actors/session.h"
 
 namespace larder {

@@ -1,9 +1,9 @@
 // Requests and lookups.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/clock.h"
 #include "actors/session.h"
@@ -25,8 +25,7 @@ Duration request_deadline(const Config& config, std::uint32_t deadline_ms) {
 }
 
 void learn(const ChainLookup& found, RequestContext& context) {
-  const auto blocks =
-      static_cast<std::uint32_t>(found.groups.empty() ? 0 : found.groups[0].size());
+  const auto blocks = static_cast<std::uint32_t>(found.groups.empty() ? 0 : found.groups[0].size());
   context.prompt_blocks = std::max(context.prompt_blocks, blocks);
   if (found.known_blocks < context.known_blocks) return;
   context.known_blocks = found.known_blocks;
@@ -70,15 +69,16 @@ void Session::end_request(const Call& call) {
   wire::EndRequestRequest body;
   if (!parse(call, body)) return;
   if (!requests_.end(body.request(), body.output_tokens())) {
-    return refuse(call, absl::NotFoundError(
-                            fmt::format("request: {} is not open", body.request())));
+    return refuse(call,
+                  absl::NotFoundError(fmt::format("request: {} is not open", body.request())));
   }
   reply(call.type, call.id, wire::SimpleReply());
 }
 
 bool Session::check_match(const Call& call, const wire::MatchRequest& body) {
   std::uint64_t units = 0;
-  for (const std::uint32_t chain : body.chain_units()) units += chain;
+  for (const std::uint32_t chain : body.chain_units())
+    units += chain;
   absl::Status status;
   if (call.array.size() != units * sizeof(BlockHash)) {
     status = absl::InvalidArgumentError(
@@ -88,9 +88,8 @@ bool Session::check_match(const Call& call, const wire::MatchRequest& body) {
     status = absl::InvalidArgumentError(
         fmt::format("chain_units: sum {}, the limit is {}", units, limits::kMatchUnitsMax));
   } else if (body.chain_units_size() > static_cast<int>(limits::kMatchChainsMax)) {
-    status = absl::InvalidArgumentError(fmt::format("chains: {}, the limit is {}",
-                                                    body.chain_units_size(),
-                                                    limits::kMatchChainsMax));
+    status = absl::InvalidArgumentError(fmt::format(
+        "chains: {}, the limit is {}", body.chain_units_size(), limits::kMatchChainsMax));
   }
   if (status.ok()) return true;
   refuse(call, status);
@@ -106,13 +105,15 @@ void Session::match(const Call& call) {
   if (ns->spec.fingerprint.flat) return match_flat(call, *ns);
   std::uint64_t blocks_per_unit = 0;
   for (const GroupSpec& group : ns->spec.groups) {
-    blocks_per_unit += std::uint64_t{ns->spec.ranks} * ns->spec.unit_tokens / group.block_tokens + 1;
+    blocks_per_unit +=
+        std::uint64_t{ns->spec.ranks} * ns->spec.unit_tokens / group.block_tokens + 1;
   }
   const std::uint64_t units = call.array.size() / sizeof(BlockHash);
   if (units * blocks_per_unit > kMatchBlocksMax) {
-    return refuse(call, absl::InvalidArgumentError(fmt::format(
-                            "chain_units: {} units of {} groups and ranks; at most {} blocks a match",
-                            units, blocks_per_unit, kMatchBlocksMax)));
+    return refuse(
+        call, absl::InvalidArgumentError(fmt::format(
+                  "chain_units: {} units of {} groups and ranks; at most {} blocks a match", units,
+                  blocks_per_unit, kMatchBlocksMax)));
   }
   if (body.request() != 0 && requests_.find(body.request()) == nullptr) {
     RequestContext context;
@@ -130,16 +131,16 @@ void Session::match(const Call& call) {
   std::span<const BlockHash> rest(hashes);
   SessionRequest* request = requests_.find(body.request());
   for (const std::uint32_t units_of_chain : body.chain_units()) {
-    ChainLookup found =
-        look_up_chain(node_.store, *ns, rest.first(units_of_chain),
-                      {.hold = request != nullptr, .absent = body.claim()});
+    ChainLookup found = look_up_chain(node_.store, *ns, rest.first(units_of_chain),
+                                      {.hold = request != nullptr, .absent = body.claim()});
     rest = rest.subspan(units_of_chain);
     fill(found, *ns, answer.body.add_chains());
     count(node_.metrics.match_units, units_of_chain);
     count(node_.metrics.match_hit_tokens, found.usable_tokens);
     if (request != nullptr) {
       learn(found, request->context);
-      for (const HeldBlock& held : found.held) requests_.pin(*request, held);
+      for (const HeldBlock& held : found.held)
+        requests_.pin(*request, held);
       for (std::size_t i = 0; i < found.chain.size(); ++i) {
         request->chain.push_back(found.chain[i]);
         request->chain_units.push_back(found.chain_units[i]);

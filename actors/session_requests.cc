@@ -1,10 +1,10 @@
 #include "actors/session_requests.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "store/limits.h"
 
@@ -14,14 +14,13 @@ absl::Status RequestBook::begin(std::uint64_t number, const NamespaceRef& ns,
                                 RequestContext context, Time deadline) {
   if (requests_.contains(number)) end(number, 0);
   if (requests_.size() >= limits::kSessionRequestsMax) {
-    return absl::ResourceExhaustedError(fmt::format(
-        "request {}: {} requests open, the limit is {}", number, requests_.size(),
-        limits::kSessionRequestsMax));
+    return absl::ResourceExhaustedError(fmt::format("request {}: {} requests open, the limit is {}",
+                                                    number, requests_.size(),
+                                                    limits::kSessionRequestsMax));
   }
   SessionRequest request;
   request.context = context;
-  request.context.request =
-      RequestId(node_.next_request.fetch_add(1, std::memory_order_relaxed));
+  request.context.request = RequestId(node_.next_request.fetch_add(1, std::memory_order_relaxed));
   request.context.tenant = ns->tenant;
   request.ns = ns;
   request.deadline = deadline;
@@ -117,7 +116,8 @@ void RequestBook::expire(Time now) {
 }
 
 void RequestBook::end_all() {
-  for (auto& [number, request] : requests_) finish(request, 0);
+  for (auto& [number, request] : requests_)
+    finish(request, 0);
   requests_.clear();
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+
 #include "actors/node_context.h"
 #include "actors/session_lookup.h"
 

@@ -43,9 +43,8 @@ absl::Status check_source_order(std::span<const PutSource> sources, std::size_t 
           fmt::format("source {}: key {} is not below {}", i, sources[i].key, keys));
     }
     if (sources[i].key < last) {
-      return absl::InvalidArgumentError(
-          fmt::format("source {}: key {} after key {}; sources are sorted by key", i,
-                      sources[i].key, last));
+      return absl::InvalidArgumentError(fmt::format(
+          "source {}: key {} after key {}; sources are sorted by key", i, sources[i].key, last));
     }
     last = sources[i].key;
   }

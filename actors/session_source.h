@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "actors/session.h"
 #include "transport/guarded_copy.h"
 

@@ -11,7 +11,8 @@ std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
   if (options.rebuild) {
     shard->rebuild();
   } else if (options.adopt) {
-    for (const AdoptItem& item : *options.adopt) shard->adopt(item.slot, item.tenant);
+    for (const AdoptItem& item : *options.adopt)
+      shard->adopt(item.slot, item.tenant);
   }
   ShardDesk::Hooks hooks;
   hooks.need_slots = [slabs = options.slabs, shard = options.id](const PoolName& pool,

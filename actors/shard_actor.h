@@ -29,7 +29,8 @@ struct ShardActorOptions {
   Duration tick{std::chrono::milliseconds(20)};
 };
 
-/// Gives one Shard a mailbox. Serialises every write to its index: this is the whole of its locking.
+/// Gives one Shard a mailbox. Serialises every write to its index: this is the whole of its
+/// locking.
 ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOptions options);
 
 }  // namespace larder

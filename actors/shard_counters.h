@@ -11,19 +11,19 @@
 
 namespace larder {
 
-/// A shard's counters as others see them: the shard's actor publishes, anyone reads. They go on from
-/// where a dead actor's ended.
+/// A shard's counters as others see them: the shard's actor publishes, anyone reads. They go on
+/// from where a dead actor's ended.
 class ShardCounters {
  public:
   static constexpr std::array<const char*, 10> kNames = {
-      "shard_inserts",  "shard_hits",    "evictions",   "removals", "expirations",
-      "shard_aborts",   "admission_refused", "shard_quarantined", "orphans",  "adopted"};
+      "shard_inserts", "shard_hits",        "evictions",         "removals", "expirations",
+      "shard_aborts",  "admission_refused", "shard_quarantined", "orphans",  "adopted"};
 
   /// The shard's actor.
   void publish(const Shard::Counters& now, std::size_t parked) {
     const std::array<std::uint64_t, kNames.size()> values = {
-        now.inserts,     now.hits,   now.evictions, now.removals,    now.expirations,
-        now.aborts,      now.refused, now.quarantined, now.orphans,  now.adopted};
+        now.inserts, now.hits,    now.evictions,   now.removals, now.expirations,
+        now.aborts,  now.refused, now.quarantined, now.orphans,  now.adopted};
     for (std::size_t i = 0; i < values.size(); ++i) {
       values_[i].store(base_[i] + values[i], std::memory_order_relaxed);
     }
@@ -49,7 +49,8 @@ inline std::vector<std::pair<std::string, std::uint64_t>> sum_counters(
   std::vector<std::pair<std::string, std::uint64_t>> sums;
   for (std::size_t i = 0; i < ShardCounters::kNames.size(); ++i) {
     std::uint64_t sum = 0;
-    for (const auto& shard : shards) sum += shard->value(i);
+    for (const auto& shard : shards)
+      sum += shard->value(i);
     sums.emplace_back(ShardCounters::kNames[i], sum);
   }
   return sums;

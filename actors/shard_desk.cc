@@ -10,7 +10,8 @@ ShardDesk::ShardDesk(std::unique_ptr<Shard> shard, Hooks hooks)
     : shard_(std::move(shard)), hooks_(std::move(hooks)) {}
 
 ShardDesk::~ShardDesk() {
-  for (auto& call : parked_) call->answer();
+  for (auto& call : parked_)
+    call->answer();
 }
 
 void ShardDesk::reserve(std::shared_ptr<ReserveCall> call, Time now) {
@@ -71,13 +72,12 @@ void ShardDesk::evict_over(Time now) {
 void run_scan(Shard& shard, ScanCall& call) {
   const std::uint32_t before = call.cursor;
   call.cursor = shard.scan(
-      call.cursor, call.limit, [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
+      call.cursor, call.limit,
+      [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
         if (header.ns != call.ns.value()) return;
         ScanCall::Row row;
-        row.key = {call.ns,
-                   {header.hash_high, header.hash_low},
-                   GroupId(header.group),
-                   Rank(header.rank)};
+        row.key = {
+            call.ns, {header.hash_high, header.hash_low}, GroupId(header.group), Rank(header.rank)};
         row.parent = {header.parent_high, header.parent_low};
         row.length = header.length;
         row.position = header.position;

@@ -22,13 +22,14 @@ struct PoolName {
 ///
 ///   reserve --every item answered--> answered
 ///      |-----a pool is empty-------> parked --refilled--> tried again
-///                                      |-----deadline, or nothing can be freed--> answered (kNoSlot)
+///                                      |-----deadline, or nothing can be freed--> answered
+///                                      (kNoSlot)
 class ShardDesk {
  public:
   struct Hooks {
     /// Asks the slab actor for `count` slots; answered by refilled(), once.
     std::function<void(const PoolName&, std::uint32_t count)> need_slots;
-    std::function<void()> poke_cheapest;              ///< another shard should evict
+    std::function<void()> poke_cheapest;  ///< another shard should evict
   };
 
   /// `shard` is owned.

@@ -1,10 +1,10 @@
 #include "actors/slab_actor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace larder {
 
@@ -20,9 +20,9 @@ class SlabDesk {
 
   /// Answers `asker`, always.
   void provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
-    const bool found = settle(pool) &&
-                       (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
-                        evict_from_pool(pool, count) || reclaim(pool));
+    const bool found =
+        settle(pool) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
+                         evict_from_pool(pool, count) || reclaim(pool));
     self_->send(options_.shards()[asker.value()], RefilledAtom::value, pool, found);
   }
 
@@ -66,7 +66,8 @@ class SlabDesk {
   /// Empties whole slabs of other pools until a new slab fits.
   bool reclaim(const PoolName& pool) {
     for (int tried = 0; tried < kSlabsTriedMax;) {
-      const std::vector<SlabId> candidates = store_.pools.reclaim_order(pool.tenant, pool.slot_bytes);
+      const std::vector<SlabId> candidates =
+          store_.pools.reclaim_order(pool.tenant, pool.slot_bytes);
       bool progress = false;
       for (const SlabId slab : candidates) {
         if (tried == kSlabsTriedMax) return false;
@@ -110,11 +111,9 @@ class SlabDesk {
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
   SlabDesk desk(self, std::move(options));
   bool running = true;
-  self->receive_while(running)(
-      [&](NeedSlotsAtom, const PoolName& pool, ShardId asker, std::uint32_t count) {
-        desk.provide(pool, asker, count);
-      },
-      [&](caf::exit_msg&) { running = false; });
+  self->receive_while(running)([&](NeedSlotsAtom, const PoolName& pool, ShardId asker,
+                                   std::uint32_t count) { desk.provide(pool, asker, count); },
+                               [&](caf::exit_msg&) { running = false; });
 }
 
 }  // namespace larder

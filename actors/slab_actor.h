@@ -24,8 +24,8 @@ struct SlabActorOptions {
 };
 
 /// Provides free slots: makes a slab while capacity allows, else has shards evict from the same
-/// pool, else empties the least valuable slab of another pool and makes it anew. Blocks on files and
-/// on shards' answers: spawn it detached.
+/// pool, else empties the least valuable slab of another pool and makes it anew. Blocks on files
+/// and on shards' answers: spawn it detached.
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options);
 
 }  // namespace larder

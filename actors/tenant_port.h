@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "actors/namespace_table.h"
 #include "actors/shard_calls.h"
 

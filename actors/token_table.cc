@@ -1,10 +1,10 @@
 #include "actors/token_table.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-
 #include <fstream>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace larder {
 

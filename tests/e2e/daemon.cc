@@ -1,0 +1,216 @@
+#include "tests/e2e/daemon.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace larder::sim {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+/// A port that was free a moment ago.
+std::uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  ::bind(fd, reinterpret_cast<sockaddr*>(&address), length);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+/// fork and exec; output goes to `output_file`. The child dies with the test.
+pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& output_file) {
+  std::vector<char*> argv;
+  for (const std::string& word : command)
+    argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::dup2(out, 1);
+  ::dup2(out, 2);
+  for (const std::string& one : environment)
+    ::putenv(const_cast<char*>(one.c_str()));
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+int decode(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool wait_for(pid_t pid, Duration within, int& status) {
+  const auto end = std::chrono::steady_clock::now() + within;
+  int raw = 0;
+  for (;;) {
+    if (::waitpid(pid, &raw, WNOHANG) == pid) {
+      status = decode(raw);
+      return true;
+    }
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::string built(const std::string& program) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
+}
+
+Daemon::Daemon(Options options) : options_(std::move(options)) {
+  char name[] = "/dev/shm/larder-test-XXXXXX";
+  BOOST_REQUIRE(::mkdtemp(name) != nullptr);
+  dir_ = name;
+  port_ = free_port();
+  http_port_ = free_port();
+  start();
+}
+
+Daemon::~Daemon() {
+  if (pid_ > 0) kill();
+  std::error_code ignored;
+  std::filesystem::remove_all(dir_, ignored);
+}
+
+void Daemon::start() {
+  std::vector<std::string> command = {
+      built(options_.program.empty() ? "larderd" : options_.program),
+      "--runtime-dir",
+      runtime_dir(),
+      "--socket",
+      socket(),
+      "--listen",
+      tcp(),
+      "--http",
+      fmt::format("127.0.0.1:{}", http_port_),
+      "--host-bytes",
+      std::to_string(options_.host_bytes.count),
+      "--shards",
+      std::to_string(options_.shards)};
+  command.insert(command.end(), options_.flags.begin(), options_.flags.end());
+  pid_ = spawn(command, options_.environment, dir_ + "/log");
+  BOOST_REQUIRE(pid_ > 0);
+  Client::Options probe;
+  probe.server = socket();
+  probe.connect_deadline = milliseconds(500);
+  for (int n = 0; n < 1000; ++n) {
+    if (Client::connect(probe).ok()) return;
+    if (wait_exit(milliseconds(10))) break;
+  }
+  BOOST_FAIL("larderd does not answer: " << log());
+}
+
+void Daemon::kill() {
+  ::kill(pid_, SIGKILL);
+  BOOST_TEST(wait_exit(std::chrono::seconds(10)));
+}
+
+int Daemon::terminate() {
+  ::kill(pid_, SIGTERM);
+  BOOST_TEST(wait_exit(std::chrono::seconds(20)));
+  return status_;
+}
+
+void Daemon::freeze() {
+  ::kill(pid_, SIGSTOP);
+  for (int n = 0; n < 1000; ++n) {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid_));
+    if (stat.find(") T ") != std::string::npos) return;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  BOOST_FAIL("the daemon does not stop");
+}
+
+void Daemon::thaw() {
+  ::kill(pid_, SIGCONT);
+}
+
+bool Daemon::wait_exit(Duration within) {
+  if (pid_ <= 0) return true;
+  if (!wait_for(pid_, within, status_)) return false;
+  pid_ = 0;
+  return true;
+}
+
+std::string Daemon::tcp() const {
+  return fmt::format("127.0.0.1:{}", port_);
+}
+std::string Daemon::log() const {
+  return read_file(dir_ + "/log");
+}
+
+std::unique_ptr<Client> Daemon::connect(Client::Options options) const {
+  auto client = Client::connect(std::move(options));
+  BOOST_REQUIRE_MESSAGE(client.ok(), client.status().message());
+  return *std::move(client);
+}
+
+std::unique_ptr<Client> Daemon::shm(Duration deadline) const {
+  Client::Options options;
+  options.server = socket();
+  options.transport = Client::Transport::kShm;
+  options.deadline = deadline;
+  return connect(std::move(options));
+}
+
+std::unique_ptr<Client> Daemon::tcp_client(Duration deadline) const {
+  Client::Options options;
+  options.server = tcp();
+  options.deadline = deadline;
+  return connect(std::move(options));
+}
+
+double Daemon::stat(const std::string& name) const {
+  const auto client = shm();
+  const auto stats = client->server_stats();
+  BOOST_REQUIRE(stats.ok());
+  for (const auto& [key, value] : stats->values) {
+    if (key == name) return value;
+  }
+  BOOST_FAIL("no figure named " << name);
+  return 0;
+}
+
+Finished run_program(const std::vector<std::string>& command, Duration within) {
+  char name[] = "/tmp/larder-test-out-XXXXXX";
+  const int fd = ::mkstemp(name);
+  ::close(fd);
+  Finished finished;
+  const pid_t pid = spawn(command, {}, name);
+  if (!wait_for(pid, within, finished.status)) {
+    ::kill(pid, SIGKILL);
+    wait_for(pid, std::chrono::seconds(5), finished.status);
+    finished.status = 124;
+  }
+  finished.output = read_file(name);
+  ::unlink(name);
+  return finished;
+}
+
+}  // namespace larder::sim

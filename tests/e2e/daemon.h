@@ -1,0 +1,73 @@
+// A larderd process of the test's own: private directory, socket and ports, ended with the object.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/test/unit_test.hpp>
+#include <sys/types.h>
+
+#include "client/client.h"
+
+namespace larder::sim {
+
+/// Runs the daemon that was built beside the test. Not thread-safe.
+class Daemon {
+ public:
+  struct Options {
+    Bytes host_bytes{64 << 20};
+    std::uint32_t shards = 2;
+    std::vector<std::string> flags;
+    std::vector<std::string> environment;  ///< "NAME=VALUE"
+    std::string program;                   ///< empty: larderd
+  };
+
+  Daemon() : Daemon(Options{}) {}
+  explicit Daemon(Options options);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  void start();     ///< until it answers; on the same directory
+  void kill();      ///< SIGKILL, and waits
+  int terminate();  ///< SIGTERM, and waits; its exit status
+  void freeze();    ///< SIGSTOP, and waits until it is stopped
+  void thaw();
+  bool wait_exit(Duration within);  ///< true when it ended (by itself)
+  int exit_status() const { return status_; }
+  pid_t pid() const { return pid_; }
+
+  std::string socket() const { return dir_ + "/s"; }
+  std::string tcp() const;
+  const std::string& dir() const { return dir_; }
+  std::string runtime_dir() const { return dir_ + "/run"; }
+  std::string log() const;
+
+  std::unique_ptr<Client> connect(Client::Options options) const;
+  std::unique_ptr<Client> shm(Duration deadline = std::chrono::seconds(5)) const;
+  std::unique_ptr<Client> tcp_client(Duration deadline = std::chrono::seconds(5)) const;
+  /// One figure of `larder status`.
+  double stat(const std::string& name) const;
+
+ private:
+  Options options_;
+  std::string dir_;
+  std::uint16_t port_ = 0;
+  std::uint16_t http_port_ = 0;
+  pid_t pid_ = 0;
+  int status_ = -1;
+};
+
+/// Runs a program to its end, at most `within`; its exit status and what it wrote.
+struct Finished {
+  int status = -1;  ///< exit code, or 128 + signal; 124 when it was ended for time
+  std::string output;
+};
+Finished run_program(const std::vector<std::string>& command, Duration within);
+
+/// Path of a program built beside the test.
+std::string built(const std::string& program);
+
+}  // namespace larder::sim
