@@ -29,9 +29,10 @@ absl::StatusOr<std::string> read_all(const std::string& path) {
   const int error = errno;
   if (file != stdin) std::fclose(file);
   if (failed) return absl::InvalidArgumentError(fmt::format("{}: {}", path, std::strerror(error)));
-  if (bytes.empty() || bytes.size() > limits::kBlockBytesMax.count) {
-    return absl::InvalidArgumentError(fmt::format("{}: has {} bytes, a block has 1 to {}", path,
-                                                  bytes.size(), limits::kBlockBytesMax.count));
+  if (bytes.size() < limits::kBlockBytesMin.count || bytes.size() > limits::kBlockBytesMax.count) {
+    return absl::InvalidArgumentError(fmt::format("{}: has {} bytes, a block has {} to {}", path,
+                                                  bytes.size(), limits::kBlockBytesMin.count,
+                                                  limits::kBlockBytesMax.count));
   }
   return bytes;
 }

@@ -43,9 +43,10 @@ struct ReplayResult {
   std::vector<float> get_us;    ///< one a request that had hits
 };
 
-/// Plays a trace through a running larderd with `workers` processes; request i goes to worker
-/// i % workers, each serves its own in order. Must be called before the process has threads: it
-/// forks. UNAVAILABLE when a worker cannot connect, INTERNAL when one dies.
+/// Plays a trace through a running larderd with `workers` processes. Each takes the next request of
+/// the trace when it is free, so that none runs ahead: order is what hits depend on. Must be called
+/// before the process has threads: it forks. UNAVAILABLE when a worker cannot connect, INTERNAL
+/// when one dies.
 absl::StatusOr<ReplayResult> replay(const ReplayOptions& options,
                                     const std::vector<TraceRequest>& trace);
 

@@ -22,6 +22,7 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(20);
 constexpr int kPollsPerProgress = 5;
 constexpr int kWorkerFailed = 1;
+constexpr std::size_t kCountsAt = 64;  // the number of the next request stands before them
 
 void sleep_until_recorded(Time start, double rate, const TraceRequest& request) {
   if (rate <= 0) return;
@@ -45,7 +46,8 @@ ReplayPool::~ReplayPool() {
 }
 
 absl::Status ReplayPool::start() {
-  shared_bytes_ = sizeof(ReplayCounts) * options_.workers + 2 * sizeof(float) * trace_.size();
+  shared_bytes_ =
+      kCountsAt + sizeof(ReplayCounts) * options_.workers + 2 * sizeof(float) * trace_.size();
   void* memory =
       mmap(nullptr, shared_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -77,7 +79,9 @@ void ReplayPool::work(std::size_t worker) {
     auto started = ReplayWorker::start(options_, mine, latencies());
     status = started.status();
     const Time start = clock_now();
-    for (std::size_t n = worker; n < trace_.size() && status.ok(); n += options_.workers) {
+    while (status.ok()) {
+      const std::uint64_t n = next().fetch_add(1, std::memory_order_relaxed);
+      if (n >= trace_.size()) break;
       sleep_until_recorded(start, options_.rate, trace_[n]);
       (*started)->serve(n, trace_[n]);
       status = (*started)->health();
@@ -155,11 +159,16 @@ std::string ReplayPool::first_error() const {
 }
 
 ReplayCounts& ReplayPool::counts(std::size_t worker) const {
-  return reinterpret_cast<ReplayCounts*>(shared_)[worker];
+  return reinterpret_cast<ReplayCounts*>(shared_ + kCountsAt)[worker];
+}
+
+std::atomic<std::uint64_t>& ReplayPool::next() const {
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(shared_);
 }
 
 ReplayLatencies ReplayPool::latencies() const {
-  auto* const first = reinterpret_cast<float*>(shared_ + sizeof(ReplayCounts) * options_.workers);
+  auto* const first =
+      reinterpret_cast<float*>(shared_ + kCountsAt + sizeof(ReplayCounts) * options_.workers);
   return {.match_us = {first, trace_.size()}, .get_us = {first + trace_.size(), trace_.size()}};
 }
 

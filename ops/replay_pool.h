@@ -30,6 +30,8 @@ class ReplayPool {
   std::string first_error() const;
 
  private:
+  /// Of the trace; shared by the workers, so that they stay together in it.
+  std::atomic<std::uint64_t>& next() const;
   ReplayCounts& counts(std::size_t worker) const;
   ReplayLatencies latencies() const;
   [[noreturn]] void work(std::size_t worker);
