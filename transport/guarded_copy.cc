@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <ucontext.h>
 
 namespace larder {
 namespace {
@@ -57,6 +58,8 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (guard != nullptr && (guard->first.holds(at) || guard->second.holds(at))) {
     fault_count.fetch_add(1, std::memory_order_relaxed);
+    // The jump saves no mask; whoever wraps handlers (sanitizers do) may have blocked more than we.
+    pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
     siglongjmp(guard->back, 1);
   }
   chain(signal, info, context);
@@ -95,6 +98,12 @@ template <class Body>
   std::atomic_signal_fence(std::memory_order_seq_cst);
   current_guard = guard.outer;
   return true;
+}
+
+/// Not by the sanitizer's own code, which cannot be jumped out of.
+[[gnu::no_sanitize("thread")]] std::uint64_t load_plainly(const std::atomic<std::uint64_t>* word) {
+  static_assert(sizeof *word == sizeof(std::uint64_t));
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(word), __ATOMIC_ACQUIRE);
 }
 
 constexpr std::size_t kPiece = 16 << 10;  ///< with its copy within a first-level cache
@@ -157,8 +166,8 @@ bool checksum_guarded(const void* src, std::size_t length, Checksum& sum) {
 
 std::optional<std::uint64_t> load_guarded(const std::atomic<std::uint64_t>* word) {
   std::uint64_t value = 0;
-  const bool read = run_guarded(range_of(word, sizeof *word), {},
-                                [word, &value] { value = word->load(std::memory_order_acquire); });
+  const bool read =
+      run_guarded(range_of(word, sizeof *word), {}, [word, &value] { value = load_plainly(word); });
   if (!read) return std::nullopt;
   return value;
 }
