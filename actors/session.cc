@@ -234,7 +234,10 @@ bool Session::on_time(Time now) {
   requests_.expire(now);
   std::erase_if(claims_, [now](const auto& batch) { return batch.first <= now; });
   const Duration silence = std::chrono::milliseconds(node_.config.heartbeat_ms);
-  const bool silent = now - last_heard_ > (greeted_ ? silence : kHelloDeadline);
+  // It may have spoken while this thread could not listen (stopped, or starved of time).
+  const Duration patience = greeted_ ? silence : kHelloDeadline;
+  if (now - last_heard_ > patience && wants_read()) read_frames();
+  const bool silent = now - last_heard_ > patience;
   const bool stuck = !writer_.empty() &&
                      now - last_sent_progress_ > std::chrono::milliseconds(node_.config.lease_ms);
   if (!silent && !stuck) return flush() && (!failed_ || !writer_.empty());

@@ -21,23 +21,31 @@ class SlabDesk {
   /// Answers `asker`, always.
   void provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
     const bool found =
-        settle(pool) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
+        settle(pool, count) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
                          evict_from_pool(pool, count) || reclaim(pool));
     self_->send(options_.shards()[asker.value()], RefilledAtom::value, pool, found);
   }
 
  private:
-  /// Has every shard evict what is over capacity. False: all that is left is held.
-  bool settle(const PoolName& pool) {
-    for (std::uint32_t round = 0; round <= store_.shards(); ++round) {
-      if (store_.ledger.used() + pool.slot_bytes <= store_.ledger.capacity()) return true;
+  /// Has the shards evict until `count` more slots (or what the capacity holds of them) fit. False:
+  /// not even one does, all that is left is held.
+  bool settle(const PoolName& pool, std::uint32_t count) {
+    const Bytes capacity = store_.ledger.capacity();
+    if (pool.slot_bytes > capacity) return false;
+    const Bytes wanted = std::min(pool.slot_bytes * count, capacity);
+    // Charged for a moment: what is over capacity is what the shards evict.
+    store_.ledger.charge(wanted);
+    Bytes before = store_.ledger.used();
+    while (store_.ledger.over()) {
       for (const ShardHandle& shard : options_.shards()) {
         self_->request(shard, kShardAnswerMax, SettleAtom::value)
             .receive([](bool) {}, [](caf::error&) {});
       }
-      if (!store_.ledger.over()) return true;
+      if (store_.ledger.used() >= before) break;
+      before = store_.ledger.used();
     }
-    return false;
+    store_.ledger.refund(wanted);
+    return store_.ledger.used() + pool.slot_bytes <= capacity;
   }
 
   bool grow(const PoolName& pool) {

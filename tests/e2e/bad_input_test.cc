@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(memory_that_may_shrink_is_not_registered) {
   const absl::Status refused =
       client->register_region(fd, {static_cast<std::byte*>(memory), 1 << 20});
   BOOST_TEST(!refused.ok());
-  BOOST_TEST(names(std::string(refused.message()), "seal"), refused.message());
+  BOOST_TEST(names(std::string(refused.message()), "F_SEAL_SHRINK"), refused.message());
   ::munmap(memory, 1 << 20);
   ::close(fd);
 }

@@ -93,6 +93,9 @@ Daemon::Daemon(Options options) : options_(std::move(options)) {
 }
 
 Daemon::~Daemon() {
+  if (pid_ > 0 && wait_exit(milliseconds(0))) {
+    BOOST_ERROR("larderd ended by itself, status " << status_ << ": " << log());
+  }
   if (pid_ > 0) kill();
   std::error_code ignored;
   std::filesystem::remove_all(dir_, ignored);

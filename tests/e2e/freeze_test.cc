@@ -130,6 +130,20 @@ BOOST_AUTO_TEST_CASE(a_frozen_daemon_heals) {
   BOOST_TEST(batch.got_all());
 }
 
+BOOST_AUTO_TEST_CASE(a_quiet_client_and_a_waiting_one_keep_their_sessions) {
+  sim::Daemon daemon({.flags = {"--heartbeat-ms", "300"}, .environment = {}, .program = {}});
+  const auto quiet = daemon.shm();
+  const auto waiting = daemon.tcp_client();
+  const NamespaceId ns = *waiting->open_namespace(spec());
+  sim::Batch batch(spec(), 12, 1, 4096);
+  const Completion waited = waiting->wait(ns, batch.keys, milliseconds(1500));
+  BOOST_TEST((waited.code == absl::StatusCode::kDeadlineExceeded ||
+              waited.code == absl::StatusCode::kOk));
+  BOOST_TEST(quiet->stats().reconnects == 0U);
+  BOOST_TEST(waiting->stats().reconnects == 0U);
+  BOOST_TEST(daemon.stat("sessions_timed_out") == 0);
+}
+
 /// A view whose lease has lapsed says so, and a get of the reused slot's old key is a miss.
 BOOST_AUTO_TEST_CASE(a_view_past_its_lease_is_told_when_its_slot_was_reused) {
   sim::Daemon daemon({.host_bytes = Bytes{4 << 20},

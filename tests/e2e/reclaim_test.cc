@@ -30,7 +30,8 @@ BOOST_AUTO_TEST_CASE(capacity_is_exact_to_the_slot) {
   sim::Daemon daemon(
       {.host_bytes = Bytes{1000 * 65'536}, .flags = {}, .environment = {}, .program = {}});
   const auto client = daemon.shm();
-  const NamespaceSpec spec = sim::chain_spec("exact");
+  NamespaceSpec spec = sim::chain_spec("exact");
+  spec.groups[0].block_bytes = Bytes{65'536};  // else a size class, which is larger
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch batch(spec, 1, 1000, 65'536);
   sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 1000, KeyStatus::kOk);
@@ -47,7 +48,8 @@ BOOST_AUTO_TEST_CASE(a_store_full_of_pins_answers_no_space) {
                       .environment = {},
                       .program = {}});
   const auto client = daemon.shm(std::chrono::seconds(15));
-  const NamespaceSpec spec = sim::chain_spec("pins");
+  NamespaceSpec spec = sim::chain_spec("pins");
+  spec.groups[0].block_bytes = Bytes{65'536};
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch batch(spec, 1, 100, 65'536);
   sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 100, KeyStatus::kOk);
