@@ -1,9 +1,12 @@
-# Every target of ours links larder_flags, and no flag is set anywhere else.
+# Every target of ours links larder_flags, and no flag is set anywhere else. Who links the installed
+# library gets none of the warnings.
 add_library(larder_flags INTERFACE)
-target_compile_options(larder_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+target_compile_options(larder_flags INTERFACE
+  "$<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Werror>")
 # g++ 12 sees both where they are not: std::string + at -O3; Boost.Test and CAF headers under the sanitizers.
 target_compile_options(larder_flags INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-error=maybe-uninitialized>)
+  "$<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-error=maybe-uninitialized>>")
+target_compile_features(larder_flags INTERFACE cxx_std_20)
 target_include_directories(larder_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/larder>)
 if(LARDER_SANITIZE)
