@@ -103,7 +103,8 @@ absl::StatusOr<ExitCode> run(const BenchOptions& options) {
   report.add("operation", std::string(word_of(options.operation)));
   report.add("transport", path.transport);
   if (options.operation == Operation::kPut) {
-    report.add("put_path", options.heap ? path.put_path : std::string("region"));
+    const bool region = path.transport == "shm" && !options.heap;
+    report.add("put_path", region ? std::string("region") : path.put_path);
   }
   report.add("rounds", std::uint64_t{options.rounds});
   if (rows.size() == 1 && options.json) {

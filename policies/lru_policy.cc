@@ -50,15 +50,23 @@ std::optional<Victim> LruPolicy::victim(Time /*now*/, absl::FunctionRef<bool(Pol
     calls_ = 0;
     request_ended_ = false;
   }
-  found_ = false;
-  for (std::uint32_t seen = 0; seen < limits::kVictimScanMax && cursor_ != kEnds; ++seen) {
-    if (!skip(PolicyId(cursor_ - 1))) {
-      found_ = true;
-      return Victim{PolicyId(cursor_ - 1), static_cast<double>(node(cursor_).stamp)};
-    }
+  found_ = true;
+  std::uint32_t seen = 0;
+  // Callers skip for different reasons: what one skipped may be what the next one wants.
+  for (std::uint32_t n = node(kEnds).next; n != cursor_ && seen < kRecheck; n = node(n).next) {
+    if (!skip(PolicyId(n - 1))) return victim_at(n);
+    seen += 1;
+  }
+  for (; seen < limits::kVictimScanMax && cursor_ != kEnds; ++seen) {
+    if (!skip(PolicyId(cursor_ - 1))) return victim_at(cursor_);
     cursor_ = node(cursor_).next;
   }
+  found_ = false;
   return std::nullopt;
+}
+
+Victim LruPolicy::victim_at(std::uint32_t n) {
+  return {PolicyId(n - 1), static_cast<double>(node(n).stamp)};
 }
 
 bool LruPolicy::tracked(std::uint32_t n) {

@@ -15,11 +15,13 @@ namespace larder {
 ///
 /// Owns 16 bytes an id, in chunks (growing never moves what is there). Not thread-safe: one shard
 /// owns it. on_insert and on_hit are O(touches out of order), on_erase is O(1). victim() goes on
-/// behind the blocks that it skipped before, and looks at them again after a request has ended or
-/// kRescanCalls calls. A victim's value is its stamp (exact up to 2^33 requests). Cannot fail.
+/// behind the blocks that it skipped before; it looks at the first kRecheck of them again in each
+/// call, at all after a request has ended or kRescanCalls calls. A victim's value is its stamp
+/// (exact up to 2^33 requests). Cannot fail.
 class LruPolicy final : public EvictionPolicy {
  public:
   static constexpr std::uint32_t kRescanCalls = 256;
+  static constexpr std::uint32_t kRecheck = 32;
 
   LruPolicy();
   void on_request(const RequestContext& context) override;
@@ -42,6 +44,7 @@ class LruPolicy final : public EvictionPolicy {
   static constexpr std::uint32_t kEnds = 0;  ///< next: least recent; prev: most recent
   static constexpr std::uint32_t kChunkNodes = 4096;
 
+  Victim victim_at(std::uint32_t n);
   Node& node(std::uint32_t n) { return chunks_[n / kChunkNodes][n % kChunkNodes]; }
   bool tracked(std::uint32_t n);
   void grow_to(std::uint32_t n);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kGetRequestBytes = 16;
 constexpr std::size_t kPutReplyBytes = 8;
+constexpr std::size_t kChunkBytes = 256 << 10;  // stays in the cache between socket and checksum
 constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 /// Both spin until all bytes are through; false when the other end has gone.
@@ -58,6 +59,21 @@ bool tcp_pair(int fds[2]) {
     if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
   return fds[1] >= 0;
+}
+
+template <class Byte, class Fn>
+void for_chunks(std::span<Byte> block, Fn&& fn) {
+  while (!block.empty()) {
+    const std::size_t count = std::min(block.size(), kChunkBytes);
+    fn(block.first(count));
+    block = block.subspan(count);
+  }
+}
+
+/// So that the checksums are not optimised away.
+void keep(std::uint64_t sum) {
+  static std::atomic<std::uint64_t> sink;
+  sink.store(sum, std::memory_order_relaxed);
 }
 
 /// The next `count` bytes of an area, going round.
@@ -115,15 +131,13 @@ void SocketLimit::begin_call() {
     return;
   }
   const auto bytes = next_piece(options_.near, options_.call_bytes, &sent_at_);
-  if (options_.load == Load::kPut) checksum_blocks(bytes);
-  send_all(near_fd_, bytes);
+  send_call(near_fd_, bytes, options_.load == Load::kPut ? Sums::kMake : Sums::kNone);
 }
 
 void SocketLimit::end_call() {
   if (options_.load == Load::kGet) {
     const auto bytes = next_piece(options_.near, options_.call_bytes, &received_at_);
-    receive_all(near_fd_, bytes);
-    checksum_blocks(bytes);
+    receive_call(near_fd_, bytes, Sums::kMake);
     return;
   }
   std::vector<std::byte> reply(options_.load == Load::kPut ? kPutReplyBytes : options_.reply_bytes);
@@ -143,20 +157,39 @@ bool SocketLimit::serve_one(std::size_t* at) {
            send_all(far_fd_, next_piece(options_.far, options_.call_bytes, at));
   }
   const auto bytes = next_piece(options_.far, options_.call_bytes, at);
-  if (!receive_all(far_fd_, bytes)) return false;
-  if (options_.load == Load::kPut) checksum_blocks(bytes);
+  const Sums sums = options_.load == Load::kPut ? Sums::kMake : Sums::kNone;
+  if (!receive_call(far_fd_, bytes, sums)) return false;
   const std::vector<std::byte> reply(options_.load == Load::kPut ? kPutReplyBytes
                                                                  : options_.reply_bytes);
   return send_all(far_fd_, reply);
 }
 
-void SocketLimit::checksum_blocks(std::span<const std::byte> bytes) {
-  static std::atomic<std::uint64_t> sink;  // so that the work is not optimised away
-  std::uint64_t sum = 0;
-  for (; !bytes.empty(); bytes = bytes.subspan(options_.block_bytes)) {
-    sum ^= checksum(bytes.first(options_.block_bytes));
+bool SocketLimit::send_call(int fd, std::span<const std::byte> bytes, Sums sums) const {
+  if (sums == Sums::kNone) return send_all(fd, bytes);
+  bool open = true;
+  for (; open && !bytes.empty(); bytes = bytes.subspan(options_.block_bytes)) {
+    ChecksumStream sum;
+    for_chunks(bytes.first(options_.block_bytes), [&](std::span<const std::byte> chunk) {
+      sum.update(chunk);
+      open = open && send_all(fd, chunk);
+    });
+    keep(sum.digest());
   }
-  sink.store(sum, std::memory_order_relaxed);
+  return open;
+}
+
+bool SocketLimit::receive_call(int fd, std::span<std::byte> bytes, Sums sums) const {
+  if (sums == Sums::kNone) return receive_all(fd, bytes);
+  bool open = true;
+  for (; open && !bytes.empty(); bytes = bytes.subspan(options_.block_bytes)) {
+    ChecksumStream sum;
+    for_chunks(bytes.first(options_.block_bytes), [&](std::span<std::byte> chunk) {
+      open = open && receive_all(fd, chunk);
+      sum.update(chunk);
+    });
+    keep(sum.digest());
+  }
+  return open;
 }
 
 }  // namespace larder

@@ -13,8 +13,9 @@
 namespace larder {
 
 /// The machine's own limit for moving blocks over a stream: two ends of one connection that poll
-/// without sleeping, move the same bytes, compute the same checksums (XXH3-64 a block: the receiver
-/// of a get; both ends of a put) and keep as many calls outstanding.
+/// without sleeping, move the same bytes, compute the same checksums (XXH3-64 a block, chunk by
+/// chunk while it is in the cache: the receiver of a get; both ends of a put) and keep as many
+/// calls outstanding.
 ///
 /// A peer thread plays the server. Borrows both areas, owns the connection and the thread. One
 /// caller thread.
@@ -53,7 +54,9 @@ class SocketLimit {
   bool serve_one(std::size_t* at);
   void begin_call();
   void end_call();
-  void checksum_blocks(std::span<const std::byte> bytes);
+  enum class Sums : bool { kNone, kMake };
+  bool send_call(int fd, std::span<const std::byte> bytes, Sums sums) const;
+  bool receive_call(int fd, std::span<std::byte> bytes, Sums sums) const;
 
   Options options_;
   int near_fd_;
