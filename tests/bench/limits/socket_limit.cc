@@ -23,20 +23,31 @@ constexpr std::size_t kPutReplyBytes = 8;
 constexpr std::size_t kChunkBytes = 256 << 10;  // stays in the cache between socket and checksum
 constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
+/// True when a call that moved nothing may be tried again. Polls; gives the core away only after
+/// many polls in vain, for machines where somebody else needs it to make the other end move.
+bool poll_again(unsigned& in_vain) {
+  constexpr unsigned kPollsMax = 200;
+  if (errno != EAGAIN && errno != EINTR) return false;
+  if (++in_vain % kPollsMax == 0) std::this_thread::yield();
+  return true;
+}
+
 /// Both spin until all bytes are through; false when the other end has gone.
 bool send_all(int fd, std::span<const std::byte> bytes) {
+  unsigned in_vain = 0;
   while (!bytes.empty()) {
     const ssize_t sent = send(fd, bytes.data(), bytes.size(), kFlags);
     if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (sent < 0 && !poll_again(in_vain)) return false;
   }
   return true;
 }
 bool receive_all(int fd, std::span<std::byte> bytes) {
+  unsigned in_vain = 0;
   while (!bytes.empty()) {
     const ssize_t got = recv(fd, bytes.data(), bytes.size(), kFlags);
     if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
+    if (got == 0 || (got < 0 && !poll_again(in_vain))) return false;
   }
   return true;
 }
