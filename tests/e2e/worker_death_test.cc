@@ -69,7 +69,8 @@ BOOST_DATA_TEST_CASE(a_killed_worker_leaves_nothing_behind, data::make({0, 1}), 
 
   // Every slot can be had again: a batch as large as the store goes in whole.
   const auto client = daemon.shm();
-  const NamespaceSpec spec = sim::chain_spec("after");
+  NamespaceSpec spec = sim::chain_spec("after");
+  spec.groups[0].block_bytes = Bytes{256 << 10};
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch batch(spec, 77, 240, 256 << 10);
   sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 240, KeyStatus::kOk);
@@ -86,7 +87,8 @@ BOOST_AUTO_TEST_CASE(a_frozen_worker_cannot_hold_blocks_longer_than_its_lease) {
   ::kill(worker, SIGSTOP);
   std::this_thread::sleep_for(milliseconds(1500));
   const auto client = daemon.shm();
-  const NamespaceSpec spec = sim::chain_spec("after");
+  NamespaceSpec spec = sim::chain_spec("after");
+  spec.groups[0].block_bytes = Bytes{256 << 10};
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch batch(spec, 78, 60, 256 << 10);
   sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 60, KeyStatus::kOk);
