@@ -105,13 +105,15 @@ KeyStatus ShmGet::copy_key(std::size_t key) {
 /// False when the slab's memory went away or the call was given up.
 bool ShmGet::copy_pieces(std::size_t key, Checksum* sum) {
   const std::byte* from = hits_[key].data;
+  const CopyWay way =
+      request_.buffers.bytes() >= kStreamingCopyMin ? CopyWay::kStreaming : CopyWay::kBySize;
   for (const iovec& piece : request_.buffers.pieces(key)) {
     for (std::size_t at = 0; at < piece.iov_len; at += limits::kCopySlice.count) {
       if (abandon.load(std::memory_order_relaxed)) return false;
       const std::size_t n = std::min<std::size_t>(limits::kCopySlice.count, piece.iov_len - at);
       std::byte* to = static_cast<std::byte*>(piece.iov_base) + at;
-      const bool copied =
-          sum == nullptr ? copy_guarded(to, from, n) : copy_checksum_guarded(to, from, n, *sum);
+      const bool copied = sum == nullptr ? copy_guarded(to, from, n, way)
+                                         : copy_checksum_guarded(to, from, n, *sum);
       if (!copied) return false;
       from += n;
     }

@@ -144,9 +144,10 @@ void guard_sigbus() {
   previous_action.store(previous.release(), std::memory_order_release);
 }
 
-bool copy_guarded(void* dst, const void* src, std::size_t length) {
+bool copy_guarded(void* dst, const void* src, std::size_t length, CopyWay way) {
+  const std::size_t from = way == CopyWay::kStreaming ? kStreamingPieceMin : kStreamingCopyMin;
   return run_guarded(range_of(dst, length), range_of(src, length), [=] {
-    if (length < kStreamingCopyMin) {
+    if (length < from) {
       std::memcpy(dst, src, length);
     } else {
       copy_streaming(dst, src, length);

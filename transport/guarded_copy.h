@@ -40,8 +40,14 @@ inline std::uint64_t checksum_of(const void* data, std::size_t length) {
   return checksum({static_cast<const std::byte*>(data), length});
 }
 
+/// kStreaming is for pieces of a larger whole that nobody reads back at once; pieces below
+/// kStreamingPieceMin go through the caches all the same.
+enum class CopyWay : std::uint8_t { kBySize, kStreaming };
+inline constexpr std::size_t kStreamingPieceMin = 4 << 10;
+
 /// False when memory behind either side went away; then `dst` holds anything.
-[[nodiscard]] bool copy_guarded(void* dst, const void* src, std::size_t length);
+[[nodiscard]] bool copy_guarded(void* dst, const void* src, std::size_t length,
+                                CopyWay way = CopyWay::kBySize);
 
 /// Copies and adds to `sum` the bytes as they stand in `dst` (a source that changes meanwhile
 /// cannot make the two differ), in pieces that fit the first-level cache.
