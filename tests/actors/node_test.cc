@@ -1,0 +1,130 @@
+// A node in this process: what a test of the real program cannot reach.
+
+#include "actors/node.h"
+
+#include <filesystem>
+#include <thread>
+
+#include <boost/test/unit_test.hpp>
+#include <unistd.h>
+
+#include "tests/client/conformance.h"
+
+namespace larder {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+struct RunningNode {
+  RunningNode() {
+    char name[] = "/dev/shm/larder-node-XXXXXX";
+    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
+    dir = name;
+    config.runtime_dir = dir + "/run";
+    config.socket = dir + "/s";
+    config.listen = "127.0.0.1:0";
+    config.http = "off";
+    config.host_bytes = Bytes{64 << 20};
+    config.shards = 2;
+    config.io_threads = 2;
+    start();
+  }
+  ~RunningNode() {
+    node.reset();
+    std::filesystem::remove_all(dir);
+  }
+  void start() {
+    auto started = Node::start(config, [](const std::string&) {});
+    BOOST_REQUIRE_MESSAGE(started.ok(), started.status().message());
+    node = *std::move(started);
+  }
+  std::unique_ptr<Client> client() const {
+    Client::Options options;
+    options.server = config.socket;
+    options.deadline = std::chrono::seconds(5);
+    auto made = Client::connect(options);
+    BOOST_REQUIRE_MESSAGE(made.ok(), made.status().message());
+    return *std::move(made);
+  }
+  std::string dir;
+  Config config;
+  std::unique_ptr<Node> node;
+};
+
+double figure(Client& client, const std::string& name) {
+  const auto stats = client.server_stats();
+  BOOST_REQUIRE(stats.ok());
+  for (const auto& [key, value] : stats->values) {
+    if (key == name) return value;
+  }
+  return -1;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(node)
+
+BOOST_AUTO_TEST_CASE(a_shard_that_dies_loses_nothing_committed) {
+  RunningNode running;
+  const auto client = running.client();
+  const NamespaceSpec spec = sim::chain_spec("shards");
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch before(spec, 1, 200, 16'384);
+  sim::check_all(client->put(ns, before.keys, before.sources, {}), 200, KeyStatus::kOk);
+
+  running.node->kill_shard(0);
+  running.node->kill_shard(1);
+  // Reads do not wait for shards: they are served while the actors are made anew.
+  sim::check_all(client->get(ns, before.keys, before.targets, {}), 200, KeyStatus::kOk);
+  BOOST_TEST(before.got_all());
+
+  for (int n = 0; n < 500 && figure(*client, "shard_restarts") < 2; ++n) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  BOOST_TEST(figure(*client, "shard_restarts") == 2);
+  sim::Batch after(spec, 2, 200, 16'384);
+  sim::check_all(client->put(ns, after.keys, after.sources, {}), 200, KeyStatus::kOk);
+  sim::check_all(client->get(ns, before.keys, before.targets, {}), 200, KeyStatus::kOk);
+  sim::check_all(client->remove(ns, before.keys), 200, KeyStatus::kOk);
+}
+
+BOOST_AUTO_TEST_CASE(puts_in_flight_when_shards_die_end_and_leave_no_slot_behind) {
+  RunningNode running;
+  const auto client = running.client();
+  const NamespaceSpec spec = sim::chain_spec("flight");
+  const NamespaceId ns = *client->open_namespace(spec);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    sim::Batch batch(spec, 10 + round, 64, 65'536);
+    std::thread killer([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+      running.node->kill_shard(static_cast<std::uint32_t>(round % 2));
+    });
+    const Completion put = client->put(ns, batch.keys, batch.sources, {});
+    killer.join();
+    BOOST_TEST((put.code == absl::StatusCode::kOk), put.message);
+  }
+  // The store takes a whole capacity of new blocks: nothing is stuck in flight.
+  for (std::uint64_t n = 0; n < 16; ++n) {
+    sim::Batch batch(spec, 1000 + n, 64, 65'536);
+    sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 64, KeyStatus::kOk);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_node_stops_with_clients_connected) {
+  RunningNode running;
+  const auto client = running.client();
+  const NamespaceSpec spec = sim::chain_spec("stop");
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 8, 65'536);
+  sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 8, KeyStatus::kOk);
+  auto views = client->view(ns, batch.keys, {});
+  BOOST_REQUIRE(views.ok());
+  running.node->stop();
+  const Completion got = client->get(ns, batch.keys, batch.targets, {});
+  BOOST_TEST((got.code != absl::StatusCode::kOk));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder

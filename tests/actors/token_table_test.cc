@@ -1,0 +1,56 @@
+#include "actors/token_table.h"
+
+#include <fstream>
+
+#include <boost/test/unit_test.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace larder {
+
+namespace {
+
+struct TokenFile {
+  explicit TokenFile(const std::string& text, mode_t mode = 0600) {
+    char name[] = "/tmp/larder-tokens-XXXXXX";
+    ::close(::mkstemp(name));
+    path = name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+  }
+  ~TokenFile() { ::unlink(path.c_str()); }
+  std::string path;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(token_table)
+
+BOOST_AUTO_TEST_CASE(a_token_names_its_tenant) {
+  const TokenFile file("# tokens\n0123456789abcdef red\nfedcba9876543210 blue admin # ops\n");
+  const auto table = TokenTable::load(file.path);
+  BOOST_REQUIRE(table.ok());
+  BOOST_TEST(table->find("0123456789abcdef")->tenant == "red");
+  BOOST_TEST(!table->find("0123456789abcdef")->admin);
+  BOOST_TEST(table->find("fedcba9876543210")->admin);
+  BOOST_TEST(!table->find("0123456789abcdee").has_value());
+  BOOST_TEST(!table->find("").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_short_token_or_a_missing_tenant_is_named_by_line) {
+  for (const char* text : {"short red\n", "\n0123456789abcdef\n", "0123456789abcdef red king\n"}) {
+    const TokenFile file(text);
+    const auto table = TokenTable::load(file.path);
+    BOOST_TEST((table.status().code() == absl::StatusCode::kInvalidArgument));
+    BOOST_TEST(std::string(table.status().message()).find("line") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_others_may_read_is_refused) {
+  const TokenFile file("0123456789abcdef red\n", 0644);
+  BOOST_TEST((TokenTable::load(file.path).status().code() == absl::StatusCode::kPermissionDenied));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder
