@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/clock.h"
+#include "store/crash_point.h"
 #include "store/limits.h"
 
 namespace larder {
@@ -144,6 +145,7 @@ void PutBatch::publish_one(PutItem& item) {
   node.store.slabs.seal(item.slot, item.sum.value());
   Index& index = *node.store.indexes[item.at.shard.value()];
   item.reserved = false;
+  crash_point("commit");
   if (!index.commit(item.entry, item.entry_generation)) {
     item.status = KeyStatus::kCancelled;
     return;

@@ -6,6 +6,7 @@
 #include "actors/clock.h"
 #include "actors/session_limits.h"
 #include "actors/session_source.h"
+#include "store/crash_point.h"
 #include "store/limits.h"
 #include "transport/wire.pb.h"
 
@@ -124,6 +125,7 @@ void PutOp::take_inline() {
   for (std::size_t i = 0; i < batch_.items().size(); ++i) {
     PutItem& item = batch_.items()[i];
     if (item.status == KeyStatus::kWanted) {
+      crash_point("copy");
       std::memcpy(item.data, inline_data_.data() + offset, item.record.length);
       item.sum.update(item.data, item.record.length);
       item.filled = item.record.length;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "store/crash_point.h"
+
 namespace larder {
 
 using wire::KeyStatus;
@@ -17,6 +19,7 @@ PutPath path_of(const PutSource& source) {
 KeyStatus read_source(Session& session, const PutSource& source, std::uint64_t skip,
                       std::span<std::byte> dst, Checksum* sum) {
   NodeMetrics& metrics = session.node().metrics;
+  crash_point("copy");
   if (source.region == PutSource::kAttach) {
     AttachedProcess* peer = session.peer_process();
     if (peer == nullptr) return KeyStatus::kInvalid;

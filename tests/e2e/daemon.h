@@ -36,6 +36,7 @@ class Daemon {
   void freeze();    ///< SIGSTOP, and waits until it is stopped
   void thaw();
   bool wait_exit(Duration within);  ///< true when it ended (by itself)
+  void forget_environment() { options_.environment.clear(); }
   int exit_status() const { return status_; }
   pid_t pid() const { return pid_; }
 

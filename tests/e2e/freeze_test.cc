@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(a_quiet_client_and_a_waiting_one_keep_their_sessions) {
   const NamespaceId ns = *waiting->open_namespace(spec());
   sim::Batch batch(spec(), 12, 1, 4096);
   const Completion waited = waiting->wait(ns, batch.keys, milliseconds(1500));
-  BOOST_TEST((waited.code == absl::StatusCode::kDeadlineExceeded ||
-              waited.code == absl::StatusCode::kOk));
+  BOOST_TEST(
+      (waited.code == absl::StatusCode::kDeadlineExceeded || waited.code == absl::StatusCode::kOk));
   BOOST_TEST(quiet->stats().reconnects == 0U);
   BOOST_TEST(waiting->stats().reconnects == 0U);
   BOOST_TEST(daemon.stat("sessions_timed_out") == 0);
