@@ -73,7 +73,7 @@ say "replay over TCP (127.0.0.1:$port), 4 workers"
 larder replay --workers 4 --transport tcp --server "127.0.0.1:$port" "$trace"
 
 say "what larderd says"
-larder top --once
+larder status | grep -E "^(put_path|get_hits|put_stored|evictions|capacity_bytes|used_bytes|blocks|shards|io_threads) "
 
 say "try next"
 cat <<TEXT
