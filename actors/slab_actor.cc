@@ -21,8 +21,8 @@ class SlabDesk {
   /// Answers `asker`, always.
   void provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
     const bool found =
-        settle(pool, count) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool) ||
-                         evict_from_pool(pool, count) || reclaim(pool));
+        settle(pool, count) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 ||
+                                grow(pool) || evict_from_pool(pool, count) || reclaim(pool));
     self_->send(options_.shards()[asker.value()], RefilledAtom::value, pool, found);
   }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/functional/function_ref.h"
+
 #include "store/types.h"
 
 namespace larder {
@@ -39,7 +40,14 @@ struct Victim {
   double value = 0;  ///< comparable between shards of a node; the cheapest leaves
 };
 
-enum class EraseCause : std::uint8_t { kEvicted, kRemoved, kExpired, kAborted, kQuarantined, kMoved };
+enum class EraseCause : std::uint8_t {
+  kEvicted,
+  kRemoved,
+  kExpired,
+  kAborted,
+  kQuarantined,
+  kMoved
+};
 
 /// Decides which block leaves next. The shard is its only caller, so the store owns the contract;
 /// implementations live in policies/.

@@ -37,7 +37,8 @@ using NamespaceId = Id<struct NamespaceTag, std::uint64_t>;  ///< equal fields g
 using GroupId = Id<struct GroupTag, std::uint16_t>;
 using Rank = Id<struct RankTag, std::uint16_t>;
 using ShardId = Id<struct ShardTag, std::uint32_t>;
-using SlabId = Id<struct SlabTag, std::uint32_t>;  ///< never reused while a daemon's directory lives
+using SlabId =
+    Id<struct SlabTag, std::uint32_t>;  ///< never reused while a daemon's directory lives
 using EntryId = Id<struct EntryTag, std::uint32_t>;  ///< dense number in one shard's index
 using SessionId = Id<struct SessionTag, std::uint64_t>;
 using RequestId = Id<struct RequestTag, std::uint64_t>;  ///< one prompt being served
