@@ -101,7 +101,8 @@ template <class Body>
 }
 
 /// Not by the sanitizer's own code, which cannot be jumped out of.
-[[gnu::no_sanitize("thread")]] std::uint64_t load_plainly(const std::atomic<std::uint64_t>* word) {
+__attribute__((no_sanitize("thread"))) std::uint64_t load_plainly(
+    const std::atomic<std::uint64_t>* word) {
   static_assert(sizeof *word == sizeof(std::uint64_t));
   return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(word), __ATOMIC_ACQUIRE);
 }
