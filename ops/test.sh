@@ -20,7 +20,7 @@ fi
 readonly log_dir=build/logs
 mkdir -p "$log_dir"
 
-sources() { git ls-files '*.h' '*.cc'; }
+sources() { find actors client gpu ops policies store tests transport -name '*.h' -o -name '*.cc'; }
 
 stage_install() { ops/install-deps.sh --all; }
 stage_format() { sources | xargs clang-format --dry-run -Werror; }
