@@ -36,7 +36,6 @@ struct Config {
   std::uint32_t max_sessions = 1'024;
   bool allow_trace_time = false;
   std::uint32_t verify_sample = 0;  ///< 1 in N gets is checked before it is answered; 0: none
-  std::uint32_t segment_tokens = 512;
   std::string attach = "auto";
 
   bool operator==(const Config&) const = default;

@@ -73,8 +73,6 @@ const ConfigKey kKeys[] = {
      .help = "let a replay send its own time; for tests"},
     number("verify_sample", &Config::verify_sample, 0, 1'000'000,
            "1 in N gets is checked before it is answered; 0: none"),
-    number("segment_tokens", &Config::segment_tokens, 1, limits::kUnitTokensMax,
-           "longest segment, for namespaces that do not say"),
     choice("attach", &Config::attach, "auto|off",
            "read puts from clients' memory in place, where the kernel allows it"),
 };

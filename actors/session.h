@@ -182,6 +182,7 @@ class Session {
   LeaseBook leases_;
   RegionBook regions_;
   std::uint32_t waits_ = 0;
+  std::uint64_t gets_ = 0;
   /// Claims made, with the time when they lapse.
   std::vector<std::pair<Time, std::uint64_t>> claims_;
   absl::flat_hash_map<std::uint64_t, NamespaceRef> namespaces_;

@@ -88,7 +88,9 @@ void Engine::retire(const OperationPtr& op) {
   }
   --async_ops_;
   if (op->internal) {
+    // Whoever drives may have taken the answer: the background's next beat is due again.
     ping_under_way_ = false;
+    wake_background();
     return;
   }
   op->completion().id = op->id;

@@ -131,12 +131,12 @@ BOOST_AUTO_TEST_CASE(a_frozen_daemon_heals) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quiet_client_and_a_waiting_one_keep_their_sessions) {
-  sim::Daemon daemon({.flags = {"--heartbeat-ms", "300"}, .environment = {}, .program = {}});
+  sim::Daemon daemon({.flags = {"--heartbeat-ms", "1200"}, .environment = {}, .program = {}});
   const auto quiet = daemon.shm();
   const auto waiting = daemon.tcp_client();
   const NamespaceId ns = *waiting->open_namespace(spec());
   sim::Batch batch(spec(), 12, 1, 4096);
-  const Completion waited = waiting->wait(ns, batch.keys, milliseconds(1500));
+  const Completion waited = waiting->wait(ns, batch.keys, milliseconds(4000));
   BOOST_TEST(
       (waited.code == absl::StatusCode::kDeadlineExceeded || waited.code == absl::StatusCode::kOk));
   BOOST_TEST(quiet->stats().reconnects == 0U);
