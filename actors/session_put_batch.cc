@@ -33,6 +33,10 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
   if (SessionRequest* open = session_.requests().find(request_)) {
     session_.requests().announce(*open);
     request = open->context.request;
+  } else {
+    // A put of no request is one of its own in the node's order: what it brings is newer than what
+    // came before, however deep.
+    node.store.sequence.fetch_add(1, std::memory_order_relaxed);
   }
   const std::int64_t expiry = ns_->spec.ttl.count() > 0 ? wall_ns() + ns_->spec.ttl.count() : 0;
 

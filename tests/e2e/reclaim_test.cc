@@ -42,6 +42,26 @@ BOOST_AUTO_TEST_CASE(capacity_is_exact_to_the_slot) {
   BOOST_TEST(daemon.stat("blocks") == 1000);
 }
 
+BOOST_AUTO_TEST_CASE(puts_of_no_request_leave_in_the_order_they_came) {
+  sim::Daemon daemon({.host_bytes = Bytes{64 * 65'536},
+                      .shards = 1,
+                      .flags = {},
+                      .environment = {},
+                      .program = {}});
+  const auto client = daemon.shm();
+  NamespaceSpec spec = sim::chain_spec("order");
+  spec.groups[0].block_bytes = Bytes{65'536};
+  const NamespaceId ns = *client->open_namespace(spec);
+  for (std::uint64_t n = 1; n <= 10; ++n) {
+    sim::Batch batch(spec, n, 16, 65'536);
+    sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 16, KeyStatus::kOk);
+  }
+  for (std::uint64_t n = 7; n <= 10; ++n) {
+    sim::Batch batch(spec, n, 16, 65'536);
+    sim::check_all(client->get(ns, batch.keys, batch.targets, {}), 16, KeyStatus::kOk);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_store_full_of_pins_answers_no_space) {
   sim::Daemon daemon({.host_bytes = Bytes{100 * 65'536},
                       .flags = {"--pin-quota-percent", "100"},
