@@ -188,7 +188,7 @@ absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Share
   auto link = std::make_unique<Link>(*std::move(fd), shared);
   Dialogue dialogue(*link, plan.address, end);
   LARDER_RETURN_IF_ERROR(say_hello(plan, *link, dialogue));
-  // What a namespace or region is refused for now, the calls that use it will say.
+  // Why a namespace or region was refused, the calls that use it will say.
   for (const NamespaceSpec& spec : plan.namespaces) {
     LARDER_RETURN_IF_ERROR(dialogue.exchange(FrameType::kOpenNamespace, to_wire(spec)).status());
   }
