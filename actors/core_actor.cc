@@ -80,6 +80,7 @@ ActorCore::ActorCore(Options options) : impl_(std::make_unique<Impl>(std::move(o
   slab_options.shards = [&impl] { return impl.ports.all(); };
   slab_options.tenant_name = impl.options.namespaces->namer();
   slab_options.announce_retired = impl.options.announce_retired;
+  slab_options.now = now;
   slab_options.log = impl.options.log;
   impl.slabs = impl.system.spawn<caf::detached>(slab_actor, std::move(slab_options));
   impl.tenants = impl.system.spawn<caf::detached>(tenant_actor, impl.options.namespaces);

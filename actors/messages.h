@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include <caf/all.hpp>
 
@@ -14,6 +15,7 @@ namespace larder {
 
 using TickAtom = caf::atom_constant<caf::atom("tick")>;
 using EvictOverAtom = caf::atom_constant<caf::atom("evictover")>;
+using CheapestSlabAtom = caf::atom_constant<caf::atom("cheapslab")>;
 using EvictPoolAtom = caf::atom_constant<caf::atom("evictpool")>;
 using EvictSlabAtom = caf::atom_constant<caf::atom("evictslab")>;
 using NeedSlotsAtom = caf::atom_constant<caf::atom("needslots")>;
@@ -38,7 +40,12 @@ using ShardHandle = caf::typed_actor<
     caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<EvictOverAtom>,
     caf::reacts_to<RefilledAtom, PoolName, bool>, caf::replies_to<SettleAtom>::with<bool>,
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
-    caf::replies_to<EvictSlabAtom, SlabId>::with<bool>>;
+    caf::replies_to<CheapestSlabAtom, PoolName>::with<std::optional<SlabVictim>>,
+    caf::replies_to<EvictSlabAtom, SlabId, std::uint32_t>::with<std::uint32_t>>;
+
+/// Answer to EvictSlabAtom (slab, cursor) when the shard has looked at all of the slab; else where
+/// to go on.
+inline constexpr std::uint32_t kSlabDone = 0xffffffff;
 
 /// Makes, reclaims and retires slabs; takes (NeedSlotsAtom, PoolName, ShardId
 /// asker, count). A blocking actor, so untyped.
@@ -48,6 +55,7 @@ using SlabHandle = caf::actor;
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::PoolName)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::SlabId)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::optional<larder::SlabVictim>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ShardId)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ReserveCallPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::ClaimCallPtr)

@@ -87,6 +87,8 @@ void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
     notes.push_back(std::make_shared<RequestEndNote>());
     notes.back()->request = request.context.request;
     notes.back()->output_tokens = output_tokens;
+    notes.back()->holds =
+        std::make_unique<NoteHolds>(node_.store, ShardId(shard), node_.pinned_bytes);
   }
   std::uint64_t from_suffix = 0;
   for (const std::size_t i : order) {
@@ -94,14 +96,13 @@ void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
         {request.chain[i].key, Stamp(sequence << kStampPositionBits | from_suffix)});
     from_suffix += 1;
   }
-  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
-    node_.shards.send(ShardId(shard), std::shared_ptr<const RequestEndNote>(notes[shard]));
-  }
-  for (const HeldBlock& held : request.pinned) {
-    node_.pinned_bytes.fetch_sub(held.hold.length.count, std::memory_order_relaxed);
-    release(node_.store, held);
-  }
+  for (const HeldBlock& held : request.pinned)
+    notes[held.at.shard.value()]->holds->add(held.hold);
   request.pinned.clear();
+  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
+    node_.shards.send(ShardId(shard),
+                      std::shared_ptr<const RequestEndNote>(std::move(notes[shard])));
+  }
 }
 
 void RequestBook::expire(Time now) {

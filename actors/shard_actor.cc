@@ -6,6 +6,8 @@ namespace larder {
 
 namespace {
 
+constexpr std::uint32_t kSlabStep = 1'024;  ///< slots of a slab looked at in one message
+
 std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
   auto shard = std::make_unique<Shard>(options.id, *options.store, options.make_policy);
   if (options.rebuild) {
@@ -82,9 +84,11 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
       [desk, now](EvictPoolAtom, const PoolName& pool, std::uint32_t count) {
         return desk->shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now());
       },
-      [desk](EvictSlabAtom, SlabId slab) {
-        std::uint32_t cursor = 0;
-        return desk->shard().evict_slab(slab, &cursor, 0xffffffff);
+      [desk, now](CheapestSlabAtom, const PoolName& pool) {
+        return desk->shard().cheapest_slab(pool.tenant, pool.slot_bytes, now());
+      },
+      [desk](EvictSlabAtom, SlabId slab, std::uint32_t cursor) {
+        return desk->shard().evict_slab(slab, &cursor, kSlabStep) ? kSlabDone : cursor;
       },
   };
 }

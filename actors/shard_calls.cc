@@ -27,4 +27,12 @@ void ShardCall::answer() {
   if (reply_to != nullptr) reply_to->post(shared_from_this());
 }
 
+NoteHolds::~NoteHolds() {
+  Index& index = *store_.indexes[shard_.value()];
+  for (const Hold& hold : holds_) {
+    pinned_bytes_.fetch_sub(hold.length.count, std::memory_order_relaxed);
+    index.release(hold.entry);
+  }
+}
+
 }  // namespace larder

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -80,10 +81,32 @@ struct ScanCall : ShardCall {
 struct RequestNote {
   RequestContext context;
 };
+/// Leases of one shard's entries, given back with the note that carries them: touched first, for
+/// until then their old stamps would make them the next victims. Also when the shard dies.
+class NoteHolds {
+ public:
+  /// `store` and `pinned_bytes` (less the holds' lengths when they end) outlive the note.
+  NoteHolds(NodeStore& store, ShardId shard, std::atomic<std::uint64_t>& pinned_bytes)
+      : store_(store), shard_(shard), pinned_bytes_(pinned_bytes) {}
+  NoteHolds(const NoteHolds&) = delete;
+  NoteHolds& operator=(const NoteHolds&) = delete;
+  ~NoteHolds();
+
+  /// Takes the lease over.
+  void add(const Hold& hold) { holds_.push_back(hold); }
+
+ private:
+  NodeStore& store_;
+  const ShardId shard_;
+  std::atomic<std::uint64_t>& pinned_bytes_;
+  std::vector<Hold> holds_;
+};
+
 struct RequestEndNote {
   RequestId request;
   std::uint32_t output_tokens = 0;
   std::vector<TouchItem> touches;  ///< suffix-first
+  std::unique_ptr<NoteHolds> holds;
 };
 struct TouchNote {
   std::optional<RequestId> request;

@@ -19,13 +19,12 @@ struct SlabActorOptions {
   std::function<std::string(TenantId)> tenant_name;
   /// Sessions are told that a slab is gone before its files are.
   std::function<void(SlabId)> announce_retired;
+  std::function<Time()> now;
   /// One line a transition; the caller logs.
   std::function<void(const std::string&)> log;
 };
 
-/// Provides free slots: makes a slab while capacity allows, else has shards evict from the same
-/// pool, else empties the least valuable slab of another pool and makes it anew. Blocks on files
-/// and on shards' answers: spawn it detached.
+/// Runs a SlabDesk. Blocks on files and on shards' answers: spawn it detached.
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options);
 
 }  // namespace larder

@@ -57,6 +57,12 @@ struct TouchItem {
   Stamp stamp;
 };
 
+/// A slab that holds a cheap victim.
+struct SlabVictim {
+  SlabId slab;
+  double value = 0;
+};
+
 enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 
 /// What one shard's actor runs: the only writer of its index and the only caller of its policy.
@@ -107,6 +113,8 @@ class Shard {
   bool evict_over(Time now);
   /// Evicts up to `count` blocks whose slots belong to (tenant, slot_bytes). Returns how many.
   std::uint32_t evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uint32_t count, Time now);
+  /// The slab of the cheapest victim whose slot is not of (tenant, slot_bytes), and its value.
+  std::optional<SlabVictim> cheapest_slab(TenantId tenant, Bytes slot_bytes, Time now);
   /// Evicts what of this shard stands in `slab`, `limit` slots from `*cursor` on; true when the
   /// whole slab was looked at. Leased blocks stay (the caller looks again or picks another slab).
   bool evict_slab(SlabId slab, std::uint32_t* cursor, std::uint32_t limit);

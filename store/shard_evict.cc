@@ -156,6 +156,21 @@ std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uin
   return evicted;
 }
 
+std::optional<SlabVictim> Shard::cheapest_slab(TenantId tenant, Bytes slot_bytes, Time now) {
+  const auto slot_of = [this](PolicyId unit) {
+    return unpack_slot(index_.entry(EntryId(unit.value())).slot.load(std::memory_order_relaxed));
+  };
+  const auto in_pool = [&](PolicyId unit) {
+    const Entry& entry = index_.entry(EntryId(unit.value()));
+    return TenantId(entry.tenant_tier >> 8) == tenant &&
+           store_.slabs.slot_bytes(slot_of(unit)) == slot_bytes;
+  };
+  const auto best =
+      best_victim(now, [&](PolicyId unit) { return !evictable(unit) || in_pool(unit); });
+  if (!best) return std::nullopt;
+  return SlabVictim{slot_of(best->victim.id).slab, best->victim.value};
+}
+
 bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limit) {
   const Slab* slab = store_.slabs.find(slab_id);
   if (slab == nullptr) return true;

@@ -115,8 +115,9 @@ bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
   free_removed(removed_.size());
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
-  // Memory that can be had costs no block.
-  if (store_.slabs.may_grow(item.tenant, item.slot_bytes) ||
+  // Memory that can be had costs no block; and while the ledger is over, what leaves is the
+  // cheapest of the node, not of this shard.
+  if (store_.ledger.over() || store_.slabs.may_grow(item.tenant, item.slot_bytes) ||
       store_.pools.has_spare_slab(item.tenant, item.slot_bytes)) {
     return false;
   }

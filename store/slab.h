@@ -88,8 +88,8 @@ class Slab {
   const std::string& tenant_name() const { return shape_.tenant_name; }
   Bytes slot_bytes() const { return shape_.slot_bytes; }
   std::uint32_t slots() const { return shape_.slots; }
-  /// Bytes of the data file.
-  Bytes bytes() const { return data_.length(); }
+  /// Bytes of its slots; the data file has these, rounded up to pages.
+  Bytes bytes() const { return shape_.slot_bytes * shape_.slots; }
   Bytes header_bytes() const { return headers_.length(); }
 
   std::byte* data(std::uint32_t slot) const {

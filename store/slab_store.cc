@@ -20,6 +20,7 @@ namespace larder {
 
 namespace {
 
+constexpr std::uint64_t kPage = 4096;
 /// Ids handed out before the file that remembers the next one is written again.
 constexpr std::uint32_t kIdsAhead = 1024;
 
@@ -149,7 +150,10 @@ absl::Status SlabStore::write_next_id(std::uint32_t next) {
 
 std::uint32_t SlabStore::slots_per_slab(Bytes slot_bytes) const {
   const std::uint64_t share = capacity_.load(std::memory_order_relaxed) / limits::kSlabsPerCapacity;
-  const std::uint64_t wanted = (share + slot_bytes.count - 1) / slot_bytes.count;
+  std::uint64_t wanted = (share + slot_bytes.count - 1) / slot_bytes.count;
+  // Whole pages: what would be left of the last one holds slots, too.
+  const std::uint64_t length = (wanted * slot_bytes.count + kPage - 1) / kPage * kPage;
+  wanted = std::max(wanted, length / slot_bytes.count);
   const std::uint64_t fitting = limits::kSlabBytesMax.count / slot_bytes.count;
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(wanted, fitting)));
 }

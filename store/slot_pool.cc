@@ -116,12 +116,9 @@ bool SlotPools::remove_closed_slab(SlabId id) {
   return true;
 }
 
-std::vector<SlabId> SlotPools::reclaim_order(TenantId tenant, Bytes slot_bytes) const {
-  struct Candidate {
-    double busy;  // share of its slots in use
-    SlabId id;
-  };
-  std::vector<Candidate> found;
+std::vector<SlotPools::SlabUse> SlotPools::slabs_of_others(TenantId tenant,
+                                                           Bytes slot_bytes) const {
+  std::vector<SlabUse> found;
   MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {
     if (name == Name{tenant, slot_bytes}) continue;
@@ -129,17 +126,13 @@ std::vector<SlabId> SlotPools::reclaim_order(TenantId tenant, Bytes slot_bytes) 
     for (const auto& [id, share] : pool->shares) {
       if (share.closed) continue;
       const double slots = std::max(1U, share.slots);
-      found.push_back({(slots - share.free) / slots, id});
+      found.push_back({id, (slots - share.free) / slots});
     }
   }
-  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+  std::sort(found.begin(), found.end(), [](const SlabUse& a, const SlabUse& b) {
     return std::tie(a.busy, a.id) < std::tie(b.busy, b.id);
   });
-  std::vector<SlabId> ids;
-  ids.reserve(found.size());
-  for (const Candidate& candidate : found)
-    ids.push_back(candidate.id);
-  return ids;
+  return found;
 }
 
 bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes) const {

@@ -47,8 +47,12 @@ class SlotPools {
   void reopen_slab(SlabId id);
   /// True when all slots of the closed slab are free: it is out of the pools. Else changes nothing.
   bool remove_closed_slab(SlabId id);
-  /// Open slabs of other pools, those with the largest share of free slots first.
-  std::vector<SlabId> reclaim_order(TenantId tenant, Bytes slot_bytes) const;
+  struct SlabUse {
+    SlabId id;
+    double busy = 0;  ///< share of its slots in use
+  };
+  /// Open slabs of other pools, the emptier first.
+  std::vector<SlabUse> slabs_of_others(TenantId tenant, Bytes slot_bytes) const;
 
   /// Whether another pool has as many free slots as a slab of it: emptying one costs it little.
   bool has_spare_slab(TenantId tenant, Bytes slot_bytes) const;

@@ -1,0 +1,151 @@
+#include "actors/slab_desk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace larder {
+
+namespace {
+
+constexpr int kSlabsTriedMax = 4;
+/// Passes over the shards in which nothing left and nothing could: all is held.
+constexpr int kIdlePassesMax = 3;
+constexpr int kPassesMax = 1'000;
+
+}  // namespace
+
+SlabDesk::SlabDesk(NodeStore& store, ShardSteps& shards, Hooks hooks)
+    : store_(store), shards_(shards), hooks_(std::move(hooks)) {}
+
+bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
+  release_retired(now);
+  // Memory that can be had costs no block, so it comes first.
+  grow_to(pool, count);
+  if (!settle(pool, count)) return false;
+  return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 ||
+         evict_from_pool(pool, count) || reclaim(pool, now);
+}
+
+void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count) {
+  while (store_.pools.free_count(pool.tenant, pool.slot_bytes) < count && grow(pool)) {
+  }
+}
+
+bool SlabDesk::grow(const PoolName& pool) {
+  if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes)) return false;
+  auto slab = store_.slabs.create(pool.tenant, hooks_.tenant_name(pool.tenant), pool.slot_bytes);
+  if (!slab.ok()) {
+    hooks_.log(fmt::format("slab_not_made slot_bytes={} error=\"{}\"", pool.slot_bytes.count,
+                           std::string(slab.status().message())));
+    return false;
+  }
+  store_.pools.add_slab(**slab);
+  return true;
+}
+
+/// Has the shards evict until `count` more slots (or what capacity holds of them) fit. False: not
+/// even one does, all that is left is held.
+bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
+  const Bytes capacity = store_.ledger.capacity();
+  if (pool.slot_bytes > capacity) return false;
+  const Bytes wanted = std::min(pool.slot_bytes * count, capacity);
+  // Charged for a moment: what is over capacity is what the shards evict.
+  store_.ledger.charge(wanted);
+  int idle = 0;
+  for (int pass = 0; store_.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
+    for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard)
+      shards_.settle(ShardId(shard));
+    // Used bytes say nothing of progress: other reservations charge meanwhile.
+    idle = anything_evictable() ? 0 : idle + 1;
+  }
+  store_.ledger.refund(wanted);
+  return store_.ledger.used() + pool.slot_bytes <= capacity;
+}
+
+bool SlabDesk::anything_evictable() const {
+  return std::any_of(store_.cheapest.begin(), store_.cheapest.end(),
+                     [](const std::atomic<double>& value) {
+                       return std::isfinite(value.load(std::memory_order_relaxed));
+                     });
+}
+
+bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {
+  std::uint32_t evicted = 0;
+  for (std::uint32_t shard = 0; shard < shards_.shards() && evicted < count; ++shard)
+    evicted += shards_.evict_from_pool(ShardId(shard), pool, count - evicted);
+  return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0;
+}
+
+/// Empties whole slabs of other pools until a new slab fits.
+bool SlabDesk::reclaim(const PoolName& pool, Time now) {
+  for (int tried = 0; tried < kSlabsTriedMax;) {
+    bool progress = false;
+    for (const SlabId slab : reclaim_order(pool)) {
+      if (tried == kSlabsTriedMax) return false;
+      tried += 1;
+      if (!empty_slab(slab, now)) continue;
+      progress = true;
+      if (grow(pool)) return true;
+      tried = 0;  // a large slot takes several slabs
+      break;
+    }
+    if (!progress) return false;
+  }
+  return false;
+}
+
+/// The least valuable first: slabs that are mostly free, then those in which the node's cheapest
+/// victims stand, then the emptier ones.
+std::vector<SlabId> SlabDesk::reclaim_order(const PoolName& pool) {
+  std::vector<SlabVictim> victims;
+  for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard) {
+    if (const auto victim = shards_.cheapest_slab(ShardId(shard), pool)) victims.push_back(*victim);
+  }
+  std::sort(victims.begin(), victims.end(),
+            [](const SlabVictim& a, const SlabVictim& b) { return a.value < b.value; });
+  std::vector<SlotPools::SlabUse> slabs =
+      store_.pools.slabs_of_others(pool.tenant, pool.slot_bytes);
+  const auto rank = [&victims](const SlotPools::SlabUse& use) {
+    constexpr double kMostlyFree = 0.25;
+    if (use.busy <= kMostlyFree) return std::pair<std::size_t, double>(0, use.busy);
+    const auto at = std::find_if(victims.begin(), victims.end(),
+                                 [&use](const SlabVictim& v) { return v.slab == use.id; });
+    return std::pair<std::size_t, double>(1 + (at - victims.begin()), use.busy);
+  };
+  std::stable_sort(slabs.begin(), slabs.end(),
+                   [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  std::vector<SlabId> order;
+  for (const SlotPools::SlabUse& use : slabs)
+    order.push_back(use.id);
+  return order;
+}
+
+bool SlabDesk::empty_slab(SlabId id, Time now) {
+  store_.pools.close_slab(id);
+  for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard)
+    shards_.evict_slab(ShardId(shard), id);
+  if (!store_.pools.remove_closed_slab(id)) {
+    store_.pools.reopen_slab(id);
+    return false;
+  }
+  hooks_.announce_retired(id);
+  if (absl::Status retired = store_.slabs.retire(id); !retired.ok()) {
+    hooks_.log(fmt::format("slab_not_retired slab={} error=\"{}\"", id.value(),
+                           std::string(retired.message())));
+  }
+  retired_.push_back({id, store_.domain.advance(), now});
+  return true;
+}
+
+void SlabDesk::release_retired(Time now) {
+  while (!retired_.empty() && now - retired_.front().at >= kLinger &&
+         store_.domain.passed(retired_.front().epoch)) {
+    store_.slabs.release_retired(retired_.front().id);
+    retired_.pop_front();
+  }
+}
+
+}  // namespace larder
