@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "actors/slab_desk.h"
 
@@ -9,10 +10,11 @@ namespace larder {
 
 namespace {
 
-constexpr auto kShardAnswerMax = std::chrono::seconds(5);
 constexpr auto kUpkeepPeriod = std::chrono::seconds(5);
 
-/// Asks and waits. A shard that died answers with an error, which counts as nothing.
+/// Asks and waits, without a timeout: CAF would leave the message of each in the mailbox, to be
+/// looked through by every later receive. A shard that died answers with an error, which counts as
+/// nothing; one that lives answers, for its steps are bounded.
 class AskedShards final : public ShardSteps {
  public:
   AskedShards(caf::blocking_actor* self, const SlabActorOptions& options)
@@ -20,7 +22,16 @@ class AskedShards final : public ShardSteps {
 
   std::uint32_t shards() const override { return options_.store->shards(); }
 
-  void settle(ShardId shard) override { ask<bool>(shard, false, SettleAtom::value); }
+  void settle() override {
+    const auto ask_one = [this](const ShardHandle& shard) {
+      return self_->request(shard, caf::infinite, SettleAtom::value);
+    };
+    std::vector<decltype(ask_one(ShardHandle()))> asked;
+    for (const ShardHandle& shard : options_.shards())
+      asked.push_back(ask_one(shard));
+    for (auto& answer : asked)
+      answer.receive([](bool) {}, [](caf::error&) {});
+  }
 
   std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool, std::uint32_t count) override {
     return ask<std::uint32_t>(shard, 0, EvictPoolAtom::value, pool, count);
@@ -38,7 +49,7 @@ class AskedShards final : public ShardSteps {
   template <class Answer, class... Args>
   Answer ask(ShardId shard, Answer otherwise, Args... args) {
     Answer answer = std::move(otherwise);
-    self_->request(options_.shards()[shard.value()], kShardAnswerMax, args...)
+    self_->request(options_.shards()[shard.value()], caf::infinite, args...)
         .receive([&answer](const Answer& got) { answer = got; }, [](caf::error&) {});
     return answer;
   }

@@ -56,8 +56,7 @@ bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
   store_.ledger.charge(wanted);
   int idle = 0;
   for (int pass = 0; store_.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
-    for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard)
-      shards_.settle(ShardId(shard));
+    shards_.settle();
     // Used bytes say nothing of progress: other reservations charge meanwhile.
     idle = anything_evictable() ? 0 : idle + 1;
   }

@@ -12,14 +12,14 @@
 
 namespace larder {
 
-/// What the slab desk asks of a shard. Each call returns when the shard has answered (or has not
-/// within seconds: then as if it had nothing).
+/// What the slab desk asks of a shard. Each call returns when the shard has answered; one that died
+/// answers nothing.
 class ShardSteps {
  public:
   virtual ~ShardSteps() = default;
   virtual std::uint32_t shards() const = 0;
-  /// Shard::evict_over, once.
-  virtual void settle(ShardId shard) = 0;
+  /// Shard::evict_over once in every shard, at the same time.
+  virtual void settle() = 0;
   virtual std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool,
                                         std::uint32_t count) = 0;
   /// The slab of the shard's cheapest victim outside `pool`, and its value.
@@ -35,8 +35,8 @@ class ShardSteps {
 /// Blocks on files and on the shards. One thread.
 class SlabDesk {
  public:
-  /// A retired slab stays mapped for this long at least: a shard that was slow to answer may look
-  /// at it still.
+  /// A retired slab stays mapped for this long at least, beyond what io threads may still see: what
+  /// was sent off with an address in it is long over.
   static constexpr Duration kLinger = std::chrono::seconds(30);
 
   struct Hooks {

@@ -207,9 +207,11 @@ class Cluster {
    public:
     explicit Steps(Cluster& cluster) : cluster_(cluster) {}
     std::uint32_t shards() const override { return cluster_.store_->shards(); }
-    void settle(ShardId shard) override {
-      cluster_.drain(shard.value());
-      cluster_.desks_[shard.value()]->evict_over(kNow);
+    void settle() override {
+      for (std::uint32_t shard = 0; shard < shards(); ++shard) {
+        cluster_.drain(shard);
+        cluster_.desks_[shard]->evict_over(kNow);
+      }
     }
     std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool, std::uint32_t n) override {
       return desk(shard).evict_from_pool(pool.tenant, pool.slot_bytes, n, kNow);
