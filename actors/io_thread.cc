@@ -58,6 +58,7 @@ void IoThread::stop() {
 
 void IoThread::run() {
   now_ = now();
+  seen_.store(now_, std::memory_order_relaxed);
   last_activity_ = now_;
   while (!stopping_) {
     reader_.quiescent();
@@ -206,6 +207,7 @@ void IoThread::announce_retired(SlabId slab) {
 }
 
 void IoThread::on_time() {
+  seen_.store(now_, std::memory_order_relaxed);
   std::vector<std::uint64_t> over;
   bool waiting = false;
   for (auto& [id, peer] : peers_) {

@@ -30,6 +30,8 @@ class IoThread {
   void stop();
 
   Inbox& inbox() { return inbox_; }
+  /// When it last looked at its timers; a few times a second, asleep or busy. Any thread.
+  Time seen() const { return seen_.load(std::memory_order_relaxed); }
   /// Own thread (by a task of the inbox).
   void add_session(Fd socket, bool is_unix, PeerCredentials peer);
   void announce_retired(SlabId slab);
@@ -63,6 +65,7 @@ class IoThread {
   std::vector<Listener> listeners_;
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
   std::vector<std::uint64_t> runnable_;
+  std::atomic<Time> seen_{Time{}};
   Time now_;
   Time next_timer_;
   Time last_activity_;

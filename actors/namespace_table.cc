@@ -86,9 +86,10 @@ std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
 
 }  // namespace
 
-absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file) {
+absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Added added) {
   NamespaceTable table;
   table.file_ = std::move(file);
+  table.added_ = std::move(added);
   std::ifstream in(table.file_);
   if (!in) return table;
   const json all = json::parse(in, nullptr, /*allow_exceptions=*/false);
@@ -139,6 +140,7 @@ NamespaceRef NamespaceTable::add(const std::string& tenant, const NamespaceSpec&
   info->tenant_name = tenant;
   info->spec = spec;
   info->segment_units = spec.segment_units();
+  if (added_) added_(*info);
   by_id_[info->id] = info;
   return info;
 }

@@ -31,8 +31,11 @@ using NamespaceRef = std::shared_ptr<const NamespaceInfo>;
 /// Not thread-safe: the tenant actor owns it (and main, before that actor runs).
 class NamespaceTable {
  public:
+  /// Told of every namespace, read or opened, before anyone else knows it.
+  using Added = std::function<void(const NamespaceInfo&)>;
+
   /// Reads `file` if it is there. DATA_LOSS when it cannot be parsed.
-  static absl::StatusOr<NamespaceTable> load(std::string file);
+  static absl::StatusOr<NamespaceTable> load(std::string file, Added added = nullptr);
 
   /// Equal fingerprints give the same namespace; FAILED_PRECONDITION when the group table (or unit,
   /// ranks) differs from the one open; RESOURCE_EXHAUSTED past limits::kNamespacesPerTenantMax. A
@@ -50,6 +53,7 @@ class NamespaceTable {
   NamespaceRef add(const std::string& tenant, const NamespaceSpec& spec);
 
   std::string file_;
+  Added added_;
   /// Names by id, shared with namer(); the only part that other threads read.
   struct Names {
     absl::Mutex mutex;

@@ -1,5 +1,6 @@
 #include "actors/node.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -34,6 +35,7 @@ struct Node::Impl {
   absl::Status start_io();
   absl::Status start_http();
   void announce_retired(SlabId slab);
+  bool healthy() const;
 
   Config config;
   RuntimeDir dir;
@@ -75,7 +77,12 @@ absl::Status clear_stale_socket(const std::string& path) {
 
 absl::Status Node::Impl::open_store(const Log& log) {
   LARDER_ASSIGN_OR_RETURN(tokens, TokenTable::load(config.token_file));
-  LARDER_ASSIGN_OR_RETURN(NamespaceTable table, NamespaceTable::load(dir.path() + "/namespaces"));
+  // Shapes first: re-adopted blocks form units by them.
+  const auto added = [this](const NamespaceInfo& ns) {
+    store.unit_shapes.set(ns.id, unit_shape(ns.spec));
+  };
+  LARDER_ASSIGN_OR_RETURN(NamespaceTable table,
+                          NamespaceTable::load(dir.path() + "/namespaces", added));
   namespaces = std::make_shared<NamespaceTable>(std::move(table));
   LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
     return namespaces->tenant_id(tenant);
@@ -113,6 +120,17 @@ void Node::Impl::announce_retired(SlabId slab) {
   for (auto& thread : io_threads) {
     thread->inbox().post(Inbox::Task([slab](IoThread& self) { self.announce_retired(slab); }));
   }
+}
+
+/// Every shard and io thread was seen at work lately.
+bool Node::Impl::healthy() const {
+  constexpr Duration kSilenceMax = std::chrono::seconds(5);
+  const Time oldest = now() - kSilenceMax;
+  for (const auto& shard : counters) {
+    if (shard->seen() < oldest) return false;
+  }
+  return std::all_of(io_threads.begin(), io_threads.end(),
+                     [oldest](const auto& thread) { return thread->seen() >= oldest; });
 }
 
 absl::Status Node::Impl::listen(std::vector<Fd>& listeners) {
@@ -171,7 +189,7 @@ absl::Status Node::Impl::start_http() {
   LARDER_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(config.http));
   HttpServer::Handlers handlers;
   handlers.metrics = [this] { return prometheus_text(*context); };
-  handlers.healthy = [] { return true; };
+  handlers.healthy = [this] { return healthy(); };
   LARDER_ASSIGN_OR_RETURN(http, HttpServer::start(at.host, at.port, std::move(handlers)));
   return absl::OkStatus();
 }

@@ -15,8 +15,10 @@ struct Gauge {
 std::vector<Gauge> gauges(const NodeContext& node) {
   std::uint64_t blocks = 0;
   std::uint64_t index_bytes = 0;
+  std::uint64_t ghosts = 0;
   for (const auto& index : node.store.indexes) {
-    blocks += index->size();
+    blocks += index->size() - index->ghosts();
+    ghosts += index->ghosts();
     index_bytes += index->memory().count;
   }
   return {
@@ -24,6 +26,7 @@ std::vector<Gauge> gauges(const NodeContext& node) {
       {"used_bytes", static_cast<double>(node.store.ledger.used().count)},
       {"slab_bytes", static_cast<double>(node.store.slabs.total_bytes().count)},
       {"blocks", static_cast<double>(blocks)},
+      {"ghosts", static_cast<double>(ghosts)},
       {"index_bytes", static_cast<double>(index_bytes)},
       {"pinned_bytes", static_cast<double>(node.pinned_bytes.load(std::memory_order_relaxed))},
       {"pins", static_cast<double>(node.pins.size())},

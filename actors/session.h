@@ -139,8 +139,8 @@ class Session {
   void match(const Call& call);
   bool check_match(const Call& call, const wire::MatchRequest& body);
   void match_flat(const Call& call, const NamespaceInfo& ns);
-  void claim(const Call& call, MatchAnswer answer, std::vector<LocatedKey> absent,
-             std::uint32_t claim_ms);
+  void claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,
+             std::vector<std::uint32_t> chains, std::uint32_t claim_ms);
   ShardId shard_of_name(const BlockHash& name) const;
   void touch(const Call& call);
   // session_get.cc

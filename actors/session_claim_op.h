@@ -12,15 +12,17 @@ namespace larder {
 /// A match that also claims what is absent; answers when all shards have.
 class ClaimOp : public SessionOp {
  public:
-  ClaimOp(Session& session, std::uint64_t id, MatchAnswer answer)
-      : session_(session), id_(id), answer_(std::move(answer)) {}
+  /// `absent` keys to claim; `chains[i]` is the chain of the match that key i is of.
+  ClaimOp(Session& session, std::uint64_t id, MatchAnswer answer, std::vector<std::uint32_t> chains)
+      : session_(session), id_(id), answer_(std::move(answer)), chains_(std::move(chains)) {}
 
   void start(const std::vector<LocatedKey>& absent, Time deadline) {
     std::vector<std::shared_ptr<ClaimCall>> calls(session_.node().store.shards());
-    for (const LocatedKey& at : absent) {
-      auto& call = calls[at.shard.value()];
+    for (std::size_t i = 0; i < absent.size(); ++i) {
+      auto& call = calls[absent[i].shard.value()];
       if (!call) call = std::make_shared<ClaimCall>();
-      call->keys.push_back(at.key);
+      call->keys.push_back(absent[i].key);
+      call->positions.push_back(static_cast<std::uint32_t>(i));
     }
     for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
       if (!calls[shard]) continue;
@@ -37,13 +39,14 @@ class ClaimOp : public SessionOp {
   void on_answer(ShardCall& call) override {
     waiting_ -= 1;
     if (!call.lost) {
-      for (const ClaimOutcome outcome : static_cast<ClaimCall&>(call).outcomes) {
-        if (outcome == ClaimOutcome::kClaimed) claimed_ += 1;
+      auto& claims = static_cast<ClaimCall&>(call);
+      for (std::size_t i = 0; i < claims.outcomes.size(); ++i) {
+        if (claims.outcomes[i] != ClaimOutcome::kClaimed) continue;
+        auto* chain = answer_.body.mutable_chains(static_cast<int>(chains_[claims.positions[i]]));
+        chain->set_claimed(chain->claimed() + 1);
       }
     }
     if (waiting_ > 0 || cancelled_) return;
-    // Claims are counted over the call; with one chain that is the chain's own number.
-    answer_.body.mutable_chains(0)->set_claimed(claimed_);
     session_.reply(FrameType::kMatch, id_, answer_.body, answer_.array);
   }
   void step(Time, std::size_t&) override {}
@@ -57,7 +60,7 @@ class ClaimOp : public SessionOp {
   std::uint64_t id_;
   MatchAnswer answer_;
   int waiting_ = 0;
-  std::uint32_t claimed_ = 0;
+  std::vector<std::uint32_t> chains_;
   bool cancelled_ = false;
 };
 

@@ -56,16 +56,44 @@ std::vector<GroupPresence> presence(const std::vector<std::vector<MatchRecord>>&
   return present;
 }
 
-/// Leading known blocks of group 0, and how many children the deepest has.
+/// A block that is here, on its way, or remembered. A claim alone says nothing of the past.
+bool is_known(const Entry& entry) {
+  switch (EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state) {
+    case EntryState::kFilling:
+    case EntryState::kCommitted:
+    case EntryState::kGhost:
+      return true;
+    case EntryState::kClaimed:
+      return uses_of(entry) > 0;
+    case EntryState::kFree:
+    case EntryState::kRemoved:
+      return false;
+  }
+  return false;
+}
+
+/// Leading known blocks of group 0, and of the deepest: how many children it has and when it was
+/// last used. Of an evicted unit one rank's entry is left, whichever it is.
 void measure_known(const NodeStore& store, const Blocks& blocks, std::uint32_t ranks,
                    const std::vector<EntryId>& found, ChainLookup& result) {
   if (blocks.group_blocks.empty()) return;
   for (std::uint32_t block = 0; block < blocks.group_blocks[0]; ++block) {
     const std::size_t at = std::size_t{block} * ranks;
-    if (found[at] == kNoEntry) return;
-    result.known_blocks += 1;
     const Index& index = *store.indexes[blocks.keys[at].shard.value()];
-    result.deepest_children = index.entry(found[at]).children.load(std::memory_order_relaxed);
+    bool known = false;
+    std::uint32_t children = 0;
+    UseTick used;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const EntryId id = found[at + rank];
+      if (id == kNoEntry || !is_known(index.entry(id))) continue;
+      children = std::max(children, children_of(index.entry(id)));
+      if (!known || gap(index.last_use(id), used) > Duration{0}) used = index.last_use(id);
+      known = true;
+    }
+    if (!known) return;
+    result.known_blocks += 1;
+    result.deepest_children = children;
+    result.deepest_used = used;
   }
 }
 
@@ -83,6 +111,7 @@ MatchState state_of(const NodeStore& store, const LocatedKey& at, EntryId entry)
       return MatchState::kClaimed;
     case EntryState::kFree:
     case EntryState::kRemoved:
+    case EntryState::kGhost:
       return MatchState::kAbsent;
   }
   return MatchState::kAbsent;

@@ -12,8 +12,9 @@ namespace larder {
 struct ChainLookup {
   std::uint32_t usable_tokens = 0;
   std::uint32_t pending_tokens = 0;
-  std::uint32_t known_blocks = 0;
-  std::uint32_t deepest_children = 0;  ///< of the deepest known block of group 0
+  std::uint32_t known_blocks = 0;      ///< leading blocks of group 0 present, filling or remembered
+  std::uint32_t deepest_children = 0;  ///< of the deepest known block of group 0, ghosts included
+  UseTick deepest_used;                ///< when a request last referenced it
   std::vector<std::vector<wire::MatchRecord>> groups;
   std::vector<HeldBlock> held;             ///< committed blocks, also behind a gap
   std::vector<LocatedKey> chain;           ///< rank 0 of every block, by group, root first

@@ -9,6 +9,16 @@
 
 namespace larder {
 
+namespace {
+
+/// Entries a shard looks at, blocks followed and blocks erased in one step: a few hundred
+/// microseconds each.
+constexpr std::uint32_t kScanStep = 1'024;
+constexpr std::size_t kExpandStep = 1'024;
+constexpr std::size_t kEraseStep = 512;
+
+}  // namespace
+
 PrefixSet::PrefixSet(const NamespaceInfo& ns, const std::vector<BlockHash>& prefix)
     : ns_(ns),
       last_(prefix.back()),
@@ -29,77 +39,124 @@ bool PrefixSet::belongs(const ScanCall::Row& row) const {
   return straddles && (row.parent == BlockHash{} || inside_.contains(row.parent));
 }
 
-std::vector<std::size_t> PrefixSet::select(const std::vector<ScanCall::Row>& rows) {
-  std::vector<std::size_t> chosen;
-  std::vector<bool> taken(rows.size(), false);
-  for (bool found = true; found;) {
-    found = false;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (taken[i] || !belongs(rows[i])) continue;
-      taken[i] = true;
-      chosen.push_back(i);
-      found = descendants_.insert(rows[i].key.hash).second || found;
+void PrefixSet::choose(const LocatedKey& at) {
+  chosen_.push_back(at);
+  if (descendants_.insert(at.key.hash).second) unexplored_.push_back(at.key.hash);
+}
+
+void PrefixSet::offer(const ScanCall::Row& row, ShardId shard) {
+  const LocatedKey at{row.key, shard};
+  if (belongs(row)) return choose(at);
+  const auto [first, added] = children_.try_emplace(row.parent, kNone);
+  waiting_.push_back({at, first->second});
+  first->second = static_cast<std::uint32_t>(waiting_.size() - 1);
+}
+
+bool PrefixSet::expand(std::size_t limit) {
+  for (std::size_t step = 0; step < limit && !unexplored_.empty(); ++step) {
+    const auto found = children_.find(unexplored_.back());
+    if (found == children_.end()) {
+      unexplored_.pop_back();
+      continue;
+    }
+    // One child a step; the parent stays until it has none left.
+    const Waiting& child = waiting_[found->second];
+    if (child.next == kNone) {
+      const LocatedKey at = child.at;
+      children_.erase(found);
+      unexplored_.pop_back();
+      choose(at);
+    } else {
+      found->second = child.next;
+      choose(child.at);
+      // choose() may have put the child on top: its children first is as good an order as any.
     }
   }
-  return chosen;
+  return unexplored_.empty();
+}
+
+std::vector<LocatedKey> PrefixSet::take(std::size_t limit) {
+  const std::size_t count = std::min(limit, chosen_.size());
+  std::vector<LocatedKey> taken(chosen_.end() - static_cast<std::ptrdiff_t>(count), chosen_.end());
+  chosen_.resize(chosen_.size() - count);
+  return taken;
+}
+
+void PrefixSet::next_round() {
+  waiting_.clear();
+  children_.clear();
 }
 
 RemovePrefixOp::RemovePrefixOp(Session& session, std::uint64_t id, NamespaceRef ns,
                                std::vector<BlockHash> prefix)
     : session_(session), id_(id), ns_(std::move(ns)), set_(*ns_, prefix) {}
 
+bool RemovePrefixOp::done() const {
+  return asked_ == 0 && (state_ == State::kAnswered || cancelled_);
+}
+
 void RemovePrefixOp::start() {
+  state_ = State::kScanning;
   rounds_ += 1;
-  rows_.clear();
-  row_shards_.clear();
-  send_scan(session_, id_, ns_->id, 0, limits::kListPageMax);
+  found_ = false;
+  removed_before_ = removed_;
+  set_.next_round();
+  asked_ = 1;
+  send_scan(session_, id_, ns_->id, 0, kScanStep);
 }
 
 void RemovePrefixOp::on_answer(ShardCall& call) {
-  if (cancelled_) {
-    done_ = erasing_ <= 1;
-    erasing_ -= 1;
-    return;
-  }
+  asked_ -= 1;
+  if (cancelled_ || state_ == State::kAnswered) return;
   if (call.lost) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
-  if (erasing_ > 0) {
-    on_erase(static_cast<EraseCall&>(call));
-  } else {
+  if (state_ == State::kScanning) {
     on_scan(static_cast<ScanCall&>(call));
+  } else {
+    on_erase(static_cast<EraseCall&>(call));
   }
 }
 
 void RemovePrefixOp::on_scan(ScanCall& call) {
-  rows_.insert(rows_.end(), call.rows.begin(), call.rows.end());
-  row_shards_.resize(rows_.size(), call.shard);
+  for (const ScanCall::Row& row : call.rows)
+    set_.offer(row, call.shard);
   bool end = false;
   const std::uint64_t cursor = next_cursor(call, session_.node().store.shards(), &end);
-  if (!end) return send_scan(session_, id_, ns_->id, cursor, limits::kListPageMax);
-  erase_found();
+  if (end) {
+    state_ = State::kExpanding;
+    return;
+  }
+  asked_ = 1;
+  send_scan(session_, id_, ns_->id, cursor, kScanStep);
 }
 
-void RemovePrefixOp::erase_found() {
-  std::vector<LocatedKey> keys;
-  for (const std::size_t i : set_.select(rows_)) {
-    keys.push_back({rows_[i].key, row_shards_[i]});
-    session_.node().pins.unpin(session_.node().store, rows_[i].key, session_.node().pinned_bytes);
-  }
-  if (keys.empty()) return answer(absl::OkStatus());
-  if (rounds_ > kRoundsMax) {
+void RemovePrefixOp::step(Time /*now*/, std::size_t& /*budget*/) {
+  if (state_ != State::kExpanding || cancelled_ || !set_.expand(kExpandStep)) return;
+  state_ = State::kErasing;
+  erase_some();
+}
+
+void RemovePrefixOp::erase_some() {
+  const std::vector<LocatedKey> keys = set_.take(kEraseStep);
+  if (keys.empty()) {
+    // Nothing found, or nothing of it was there to be erased: what remains is not committed.
+    if (!found_ || removed_ == removed_before_) return answer(absl::OkStatus());
+    if (rounds_ < kRoundsMax) return start();
     return answer(absl::AbortedError("blocks of the prefix are put as fast as they are removed"));
   }
-  erasing_ = send_erases(session_, id_, keys);
+  found_ = true;
+  for (const LocatedKey& at : keys)
+    session_.node().pins.unpin(session_.node().store, at.key, session_.node().pinned_bytes);
+  asked_ = send_erases(session_, id_, keys);
 }
 
 void RemovePrefixOp::on_erase(EraseCall& call) {
   for (const std::uint8_t erased : call.erased)
     removed_ += erased;
-  erasing_ -= 1;
-  if (erasing_ == 0) start();
+  if (asked_ == 0) erase_some();
 }
 
 void RemovePrefixOp::answer(const absl::Status& status) {
-  done_ = true;
+  state_ = State::kAnswered;
   wire::SimpleReply body;
   if (!status.ok()) set_status(body.mutable_status(), status);
   body.set_count(removed_);

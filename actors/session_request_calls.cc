@@ -30,6 +30,8 @@ void learn(const ChainLookup& found, RequestContext& context) {
   if (found.known_blocks < context.known_blocks) return;
   context.known_blocks = found.known_blocks;
   context.continuing = found.known_blocks > 0 && found.deepest_children < kContinuingFanOut;
+  context.last_gap =
+      context.continuing ? gap(use_tick(context.now), found.deepest_used) : Duration{0};
 }
 
 void fill(const ChainLookup& found, const NamespaceInfo& ns, wire::ChainMatch* out) {
@@ -128,6 +130,7 @@ void Session::match(const Call& call) {
   wire::parse(call.array, hashes);
   MatchAnswer answer;
   std::vector<LocatedKey> absent;
+  std::vector<std::uint32_t> absent_chains;
   std::span<const BlockHash> rest(hashes);
   SessionRequest* request = requests_.find(body.request());
   for (const std::uint32_t units_of_chain : body.chain_units()) {
@@ -147,6 +150,7 @@ void Session::match(const Call& call) {
       }
     }
     absent.insert(absent.end(), found.absent.begin(), found.absent.end());
+    absent_chains.resize(absent.size(), static_cast<std::uint32_t>(answer.body.chains_size() - 1));
     if (!body.details()) continue;
     for (const auto& group : found.groups) {
       wire::append(answer.array, std::span<const wire::MatchRecord>(group));
@@ -155,7 +159,7 @@ void Session::match(const Call& call) {
   if (request != nullptr) requests_.announce(*request);
   answer.body.set_residence_ns(static_cast<std::uint64_t>((larder::now() - began).count()));
   if (!body.claim() || absent.empty()) return reply(call.type, call.id, answer.body, answer.array);
-  claim(call, std::move(answer), std::move(absent), body.claim_ms());
+  claim(call, std::move(answer), absent, std::move(absent_chains), body.claim_ms());
 }
 
 void Session::match_flat(const Call& call, const NamespaceInfo& ns) {
@@ -175,8 +179,8 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns) {
   reply(call.type, call.id, body);
 }
 
-void Session::claim(const Call& call, MatchAnswer answer, std::vector<LocatedKey> absent,
-                    std::uint32_t claim_ms) {
+void Session::claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,
+                    std::vector<std::uint32_t> chains, std::uint32_t claim_ms) {
   if (claims() + absent.size() > limits::kSessionClaimsMax) {
     return refuse(call, absl::ResourceExhaustedError(
                             fmt::format("claim: {} claims beside {} open, the limit is {}",
@@ -184,7 +188,7 @@ void Session::claim(const Call& call, MatchAnswer answer, std::vector<LocatedKey
   }
   const Time deadline = now_ + request_deadline(node_.config, claim_ms);
   claims_.emplace_back(deadline, absent.size());
-  auto op = std::make_unique<ClaimOp>(*this, call.id, std::move(answer));
+  auto op = std::make_unique<ClaimOp>(*this, call.id, std::move(answer), std::move(chains));
   ClaimOp& started = *op;
   if (!start(call, std::move(op))) return;
   started.start(absent, deadline);

@@ -6,6 +6,7 @@ namespace larder {
 
 namespace {
 
+constexpr std::uint32_t kClaimsStep = 1'024;
 constexpr std::uint32_t kSlabStep = 1'024;  ///< slots of a slab looked at in one message
 
 std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
@@ -66,11 +67,13 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
           desk->shard().abort(item.entry, item.generation);
         }
       },
-      [desk](const DropClaimsNotePtr& note) { desk->shard().drop_claims(note->session); },
+      [self, desk](const DropClaimsNotePtr& note) {
+        if (!desk->shard().drop_claims(note->session, kClaimsStep)) self->send(self, note);
+      },
       [desk](const QuarantineNotePtr& note) { desk->shard().quarantine(note->key); },
       [self, desk, now, wall_ns, tick, counters](TickAtom) {
         desk->tick(now(), wall_ns());
-        counters->publish(desk->shard().counters(), desk->parked());
+        counters->publish(desk->shard().counters(), desk->parked(), now());
         self->delayed_send(self, tick, TickAtom::value);
       },
       [desk, now](EvictOverAtom) { desk->evict_over(now()); },

@@ -20,14 +20,16 @@ class ShardCounters {
       "shard_aborts",  "admission_refused", "shard_quarantined", "orphans",  "adopted"};
 
   /// The shard's actor.
-  void publish(const Shard::Counters& now, std::size_t parked) {
+  void publish(const Shard::Counters& counters, std::size_t parked, Time now) {
     const std::array<std::uint64_t, kNames.size()> values = {
-        now.inserts, now.hits,    now.evictions,   now.removals, now.expirations,
-        now.aborts,  now.refused, now.quarantined, now.orphans,  now.adopted};
+        counters.inserts,     counters.hits,   counters.evictions, counters.removals,
+        counters.expirations, counters.aborts, counters.refused,   counters.quarantined,
+        counters.orphans,     counters.adopted};
     for (std::size_t i = 0; i < values.size(); ++i) {
       values_[i].store(base_[i] + values[i], std::memory_order_relaxed);
     }
     parked_.store(parked, std::memory_order_relaxed);
+    seen_.store(now, std::memory_order_relaxed);
   }
   /// Before a new actor starts counting from zero.
   void restart() {
@@ -36,12 +38,15 @@ class ShardCounters {
     }
   }
   std::uint64_t value(std::size_t i) const { return values_[i].load(std::memory_order_relaxed); }
+  /// When the actor published last.
+  Time seen() const { return seen_.load(std::memory_order_relaxed); }
   std::uint64_t parked() const { return parked_.load(std::memory_order_relaxed); }
 
  private:
   std::array<std::atomic<std::uint64_t>, kNames.size()> values_{};
   std::array<std::uint64_t, kNames.size()> base_{};
   std::atomic<std::uint64_t> parked_{0};
+  std::atomic<Time> seen_{Time{}};
 };
 
 inline std::vector<std::pair<std::string, std::uint64_t>> sum_counters(

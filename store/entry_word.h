@@ -7,7 +7,16 @@ namespace larder {
 /// kFree --insert--> kClaimed (someone computes it; no slot) --reserve--> kFilling
 /// kFree --insert--> kFilling --commit (io thread)--> kCommitted --evict (CAS at 0 leases)--> kFree
 /// kFilling --abort--> kFree        kCommitted --remove--> kRemoved --last lease--> kFree
-enum class EntryState : std::uint8_t { kFree = 0, kClaimed, kFilling, kCommitted, kRemoved };
+/// kCommitted --evict--> kGhost (no bytes; remembered for the request context) --forgotten--> kFree
+/// kGhost --reserve--> kFilling      kGhost --claim--> kClaimed --ended--> kGhost
+enum class EntryState : std::uint8_t {
+  kFree = 0,
+  kClaimed,
+  kFilling,
+  kCommitted,
+  kRemoved,
+  kGhost
+};
 
 /// State (3 bits), leases (20 bits) and generation (41 bits) in one 64-bit atomic, so that a lease,
 /// an eviction and a commit each are one compare-and-swap.

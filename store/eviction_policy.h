@@ -33,6 +33,8 @@ struct PolicyInsert {
   Bytes size;                      ///< sum over ranks, slot bytes
   Stamp stamp;                     ///< time of insertion in the node's order
   std::uint32_t position = 0;      ///< block's last unit
+  std::uint32_t uses = 0;          ///< requests that referenced it before, as a ghost too; ≤ 255
+  Duration idle{0};                ///< since the last of them; 0 when uses is
 };
 
 struct Victim {

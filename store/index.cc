@@ -43,6 +43,7 @@ std::uint64_t hash_of(const BlockKey& key) {
 Index::Index(QuiescenceDomain& domain)
     : domain_(domain),
       chunks_(std::make_unique<std::array<std::atomic<Entry*>, kChunksMax>>()),
+      use_chunks_(std::make_unique<std::array<std::atomic<UseTicks*>, kChunksMax>>()),
       current_(std::make_unique<SlotTable>(kInitialBits)) {
   memory_.store(current_->memory().count, std::memory_order_relaxed);
   publish(current_.get(), nullptr);
@@ -53,6 +54,11 @@ Index::Index(QuiescenceDomain& domain)
 const Entry& Index::entry(EntryId id) const {
   const Entry* chunk = (*chunks_)[id.value() >> kChunkBits].load(std::memory_order_acquire);
   return chunk[id.value() & (kChunkEntries - 1)];
+}
+
+UseTick Index::last_use(EntryId id) const {
+  const UseTicks* chunk = (*use_chunks_)[id.value() >> kChunkBits].load(std::memory_order_acquire);
+  return UseTick((*chunk)[id.value() & (kChunkEntries - 1)].load(std::memory_order_relaxed));
 }
 
 bool Index::has_key(EntryId id, const BlockKey& key) const {
@@ -175,10 +181,12 @@ absl::StatusOr<EntryId> Index::take_entry() {
     const Bytes bytes{kChunkEntries * sizeof(Entry)};
     if (!chunk_memory_.empty()) chunk_memory_.back()->full();
     chunk_memory_.push_back(std::make_unique<HugeMemory>(bytes));
+    use_memory_.push_back(std::make_unique<UseTicks>());
+    (*use_chunks_)[next >> kChunkBits].store(use_memory_.back().get(), std::memory_order_release);
     // Zero bytes are a free Entry: constructing each would touch the whole chunk at once.
     (*chunks_)[next >> kChunkBits].store(reinterpret_cast<Entry*>(chunk_memory_.back()->data()),
                                          std::memory_order_release);
-    memory_.fetch_add(bytes.count, std::memory_order_relaxed);
+    memory_.fetch_add(bytes.count + sizeof(UseTicks), std::memory_order_relaxed);
   }
   entry_limit_.store(next + 1, std::memory_order_release);
   return EntryId(next);
@@ -197,7 +205,7 @@ absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
   e.group_rank.store(pack_group_rank(key), std::memory_order_relaxed);
   e.slot.store(0, std::memory_order_relaxed);
   e.length.store(0, std::memory_order_relaxed);
-  e.children.store(0, std::memory_order_relaxed);
+  e.lineage.store(0, std::memory_order_relaxed);
   word.state = state;
   e.word.store(word.pack(), std::memory_order_release);
   current_->place(hash_of(key), *id);
@@ -207,7 +215,36 @@ absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
   return id;
 }
 
+void Index::set_last_use(EntryId id, UseTick at) {
+  UseTicks* chunk = (*use_chunks_)[id.value() >> kChunkBits].load(std::memory_order_relaxed);
+  (*chunk)[id.value() & (kChunkEntries - 1)].store(at.value(), std::memory_order_relaxed);
+}
+
+void Index::make_ghost(EntryId id) {
+  Entry& e = mutable_entry(id);
+  EntryWord word = EntryWord::unpack(e.word.load(std::memory_order_relaxed));
+  LARDER_ASSERT(word.leases == 0);
+  e.slot.store(0, std::memory_order_relaxed);
+  e.length.store(0, std::memory_order_relaxed);
+  word.state = EntryState::kGhost;
+  word.generation += 1;
+  e.word.store(word.pack(), std::memory_order_release);
+  ghosts_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Index::revive(EntryId id, EntryState state) {
+  Entry& e = mutable_entry(id);
+  EntryWord word = EntryWord::unpack(e.word.load(std::memory_order_relaxed));
+  LARDER_ASSERT(word.state == EntryState::kGhost);
+  word.state = state;
+  word.generation += 1;
+  e.word.store(word.pack(), std::memory_order_release);
+  ghosts_.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void Index::unlink(EntryId id) {
+  const EntryState state = EntryWord::unpack(entry(id).word.load(std::memory_order_relaxed)).state;
+  if (state == EntryState::kGhost) ghosts_.fetch_sub(1, std::memory_order_relaxed);
   const std::uint64_t hash = position_of(id);
   const bool in_current = current_->remove(hash, id);
   const bool in_old = old_ != nullptr && old_->remove(hash, id);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "store/quiescence.h"
 #include "store/slot_table.h"
 #include "store/types.h"
+#include "store/use_tick.h"
 
 namespace larder {
 
@@ -32,12 +34,29 @@ struct alignas(64) Entry {
   std::atomic<std::uint64_t> slot{0};        ///< slab id << 32 | slot; kClaimed: the session
   std::atomic<std::uint32_t> group_rank{0};  ///< group << 16 | rank
   std::atomic<std::uint32_t> length{0};      ///< bytes of the block (≤ 1 GiB)
-  std::atomic<std::uint32_t> children{0};    ///< blocks whose parent this is; read by the context
+  /// uses << 24 | children: see uses_of() and children_of().
+  std::atomic<std::uint32_t> lineage{0};
   std::uint32_t unit = 0;         ///< PolicyId of the block's unit; shard only. kClaimed: with
   std::uint32_t unit_next = 0;    ///< unit_next the deadline; else ring of the unit's entries
   std::uint32_t tenant_tier = 0;  ///< tenant << 8 | tier; shard only
 };
 static_assert(sizeof(Entry) == 64);
+
+inline constexpr std::uint32_t kChildrenMax = (1U << 24) - 1;
+inline constexpr std::uint32_t kUsesMax = 255;
+
+/// Blocks that named this one as their parent, those that are ghosts now included; saturates.
+inline std::uint32_t children_of(const Entry& entry) {
+  return entry.lineage.load(std::memory_order_relaxed) & kChildrenMax;
+}
+/// Requests that referenced this block, also while it was a ghost; saturates.
+inline std::uint32_t uses_of(const Entry& entry) {
+  return entry.lineage.load(std::memory_order_relaxed) >> 24;
+}
+inline void set_lineage(Entry& entry, std::uint32_t uses, std::uint32_t children) {
+  entry.lineage.store(std::min(uses, kUsesMax) << 24 | std::min(children, kChildrenMax),
+                      std::memory_order_relaxed);
+}
 
 inline SlotRef unpack_slot(std::uint64_t slot) {
   return {SlabId(static_cast<std::uint32_t>(slot >> 32)), static_cast<std::uint32_t>(slot)};
@@ -59,8 +78,11 @@ struct Hold {
 /// A hash table of 4-byte slots (25 bits entry, 7 bits tag), linear probing, over a growing array
 /// of type-stable entries. It grows incrementally over two tables, a bounded number of slots a
 /// write. Readers must be registered with the QuiescenceDomain: an unlinked entry is reused, and an
-/// old table freed, only when every reader has passed a quiescent point. Memory: 64 bytes an entry
+/// old table freed, only when every reader has passed a quiescent point. Memory: 68 bytes an entry
 /// plus 4.6 to 12.8 of table, 8 at 1 M blocks.
+///
+/// A ghost is the entry of an evicted block: found by its key, never leased; what is remembered of
+/// it (uses, children, last use) serves the request context.
 class Index {
  public:
   /// `domain` outlives the index.
@@ -76,6 +98,8 @@ class Index {
   /// The same for many keys, with the cache misses overlapped. `out.size() == keys.size()`.
   void find_many(std::span<const BlockKey> keys, std::span<EntryId> out) const;
   const Entry& entry(EntryId id) const;
+  /// When a request last referenced the block.
+  UseTick last_use(EntryId id) const;
   /// Leases first, then re-checks key and state: nothing unless the entry is a committed block of
   /// `key`. Callable without a mailbox; never blocks.
   std::optional<Hold> lease(EntryId id, const BlockKey& key);
@@ -91,6 +115,11 @@ class Index {
   /// RESOURCE_EXHAUSTED at limits::kEntriesPerShardMax.
   absl::StatusOr<EntryId> insert(const BlockKey& key, EntryState state);
   Entry& mutable_entry(EntryId id);
+  void set_last_use(EntryId id, UseTick at);
+  /// An evicted entry (kFree, still linked, no leases) stays as a ghost.
+  void make_ghost(EntryId id);
+  /// A ghost is reserved or claimed again: the entry keeps what is remembered.
+  void revive(EntryId id, EntryState state);
   /// Takes the entry out of the table. Its memory is reused after free_entry().
   void unlink(EntryId id);
   /// Of an unlinked entry with no lease: bumps its generation and recycles it after a grace period.
@@ -99,13 +128,17 @@ class Index {
   void maintain();
   /// Entries ever allocated: ids run from 0 to below this (iteration by the shard, time-sliced).
   std::uint32_t entry_limit() const;
+  /// Entries in the table, ghosts included.
   std::uint64_t size() const;
+  std::uint64_t ghosts() const { return ghosts_.load(std::memory_order_relaxed); }
   Bytes memory() const;
 
  private:
   static constexpr std::uint32_t kChunkBits = 15;  ///< a huge page of entries
   static constexpr std::uint32_t kChunkEntries = 1U << kChunkBits;
   static constexpr std::uint32_t kChunksMax = limits::kEntriesPerShardMax / kChunkEntries;
+
+  using UseTicks = std::array<std::atomic<std::uint32_t>, kChunkEntries>;
 
   /// What readers walk: published as one pointer, so that the pair is always consistent. Keys of
   /// `old` stay in it until it is retired.
@@ -133,8 +166,10 @@ class Index {
   QuiescenceDomain& domain_;
   std::atomic<Tables*> tables_{nullptr};
   std::unique_ptr<std::array<std::atomic<Entry*>, kChunksMax>> chunks_;
+  std::unique_ptr<std::array<std::atomic<UseTicks*>, kChunksMax>> use_chunks_;
   std::atomic<std::uint32_t> entry_limit_{0};
   std::atomic<std::uint64_t> size_{0};
+  std::atomic<std::uint64_t> ghosts_{0};
   std::atomic<std::uint64_t> memory_{0};
   // The shard alone:
   std::unique_ptr<SlotTable> current_;
@@ -142,6 +177,7 @@ class Index {
   std::unique_ptr<Tables> published_;
   std::uint32_t migrated_ = 0;  ///< slots of `old_` looked at
   std::vector<std::unique_ptr<HugeMemory>> chunk_memory_;
+  std::vector<std::unique_ptr<UseTicks>> use_memory_;
   std::vector<EntryId> free_;
   Batch open_batch_;                     ///< taken out of sight since the last advance
   std::deque<Batch> waiting_;            ///< in order of epoch

@@ -22,6 +22,8 @@ inline constexpr Bytes kReserveSlotMax = 1_MiB;
 inline constexpr std::uint32_t kSlabsMax = 65'536;
 /// 25 bits of an index slot name the entry (the other 7 are a tag).
 inline constexpr std::uint32_t kEntriesPerShardMax = 1U << 25;
+/// Evicted blocks that a node remembers: as many as it has blocks, this many at least.
+inline constexpr std::uint32_t kGhostsMin = 131'072;
 inline constexpr std::uint32_t kShardsMax = 64;
 inline constexpr std::uint32_t kIoThreadsMax = 64;
 

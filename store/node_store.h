@@ -14,6 +14,7 @@
 #include "store/slab_store.h"
 #include "store/slot_pool.h"
 #include "store/types.h"
+#include "store/unit_shape.h"
 
 namespace larder {
 
@@ -54,6 +55,7 @@ struct NodeStore {
   Ledger ledger;
   SlabStore slabs;
   SlotPools pools;
+  UnitShapes unit_shapes;
   std::vector<std::unique_ptr<Index>> indexes;
   /// Value of each shard's cheapest victim; infinity when it has none.
   std::vector<std::atomic<double>> cheapest;

@@ -60,8 +60,10 @@ void Shard::touch_all(std::span<const TouchItem> touches, const RequestContext* 
     if (id == kNoEntry) continue;
     const Entry& entry = index_.entry(id);
     const EntryState state = EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state;
-    if (state == EntryState::kClaimed) continue;
+    if (state == EntryState::kGhost) note_use(id, context);
+    if (state == EntryState::kClaimed || state == EntryState::kGhost) continue;
     if (!touched_.insert(entry.unit).second) continue;
+    note_use(EntryId(entry.unit), context);
     policy_of(TenantId(entry.tenant_tier >> 8)).on_hit(PolicyId(entry.unit), item.stamp, context);
     counters_.hits += 1;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,8 +69,9 @@ enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 /// What one shard's actor runs: the only writer of its index and the only caller of its policy.
 ///
 /// Tells the policy of units: one position of one group over all ranks, named by the EntryId of the
-/// unit's leader. State and window groups form units of their own. A unit is evicted whole; what
-/// erase() leaves of one is tracked anew under another leader, first to go. There is one policy a
+/// unit's leader; window and state blocks of one boundary share a unit. A unit is evicted whole;
+/// what erase() leaves of one is tracked anew under another leader, first to go. Of an evicted unit
+/// the leader's entry stays as a ghost. There is one policy a
 /// tenant; the shard's cheapest victim is the cheapest of them.
 ///
 /// Free of CAF, threads and clocks. Not thread-safe. The Index outlives it: a new Shard on an old
@@ -101,7 +103,8 @@ class Shard {
   /// Marks an absent key as being computed; renews a claim of the same session. A full index is
   /// answered kClaimed too: nobody is to wait for it.
   ClaimOutcome claim(const BlockKey& key, SessionId session, Time deadline);
-  void drop_claims(SessionId session);
+  /// Ends claims of the session, `limit` of them at most; true when none is left.
+  bool drop_claims(SessionId session, std::uint32_t limit);
   /// Unlinks at once, frees at zero leases. False when absent (or not committed).
   bool erase(const BlockKey& key, EraseCause cause);
   /// Puts a block found corrupt out of service: a miss from now on, its slot never reused.
@@ -141,6 +144,7 @@ class Shard {
   };
   const Counters& counters() const { return counters_; }
   std::uint64_t claims() const { return claims_.size(); }
+  std::uint64_t ghosts() const { return index_.ghosts(); }
 
  private:
   struct Best {
@@ -160,22 +164,42 @@ class Shard {
   // shard_units.cc
   SlotHeader& header_of(const Entry& entry) const;
   EntryId find_parent(const SlotHeader& header) const;
+  EntryId find_in_unit(const BlockKey& key, std::uint32_t ranks,
+                       absl::FunctionRef<bool(EntryId)> wanted) const;
   EntryId find_sibling(const BlockKey& key, std::uint32_t ranks) const;
-  void track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context);
-  void lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context);
+  Bytes unit_bytes(const BlockKey& key, Bytes slot_bytes, std::uint32_t ranks) const;
+  void track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context, Time now);
+  void lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context, Time now);
   void untrack(EntryId id, EraseCause cause);
+  void count_child(const SlotHeader& header, bool returning);
   void forget_child(const SlotHeader& header);
   template <class Fn>
   bool all_of_unit(EntryId first, Fn&& fn) const;
 
+  // shard_ghosts.cc
+  /// What is remembered of a block, or of its unit's ghost.
+  struct Memory {
+    std::uint32_t uses = 0;
+    UseTick last_use;
+  };
+  Memory remembered(const BlockKey& key, std::uint32_t ranks, EntryId own) const;
+  void recall(const Memory& memory, Time now, PolicyInsert& insert) const;
+  void inherit(EntryId id, const Memory& memory, Time now);
+  void note_use(EntryId id, const RequestContext* context);
+  void remember_ghost(EntryId id);
+  void keep_ghost(EntryId id);
+  void trim_ghosts(std::size_t limit);
+  std::size_t ghosts_max() const;
+
   // shard_reserve.cc
   ReserveOutcome reserve_one(ReserveItem& item, const RequestContext* context, Time now);
   bool answer_present(ReserveItem& item, EntryId found) const;
-  bool admitted(const ReserveItem& item, const RequestContext* context);
+  bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
   bool charge(const ReserveItem& item, Time now);
   bool take_slot(const ReserveItem& item, Time now, SlotRef* slot);
-  EntryId enter(const ReserveItem& item, EntryId claimed, const SlotRef& slot);
+  EntryId enter(const ReserveItem& item, EntryId known, const SlotRef& slot);
   void end_claim(EntryId id);
+  void forget_claim(EntryId id);
 
   // shard_evict.cc
   std::optional<Best> best_victim(Time now, Skip skip);
@@ -184,6 +208,7 @@ class Shard {
   bool evictable(PolicyId unit) const;
   bool evict_unit(PolicyId unit);
   void publish_cheapest(Time now);
+  void free_slot(EntryId id);
   void free_block(EntryId id);
   bool hide(EntryId id, EraseCause cause, SlotRef* slot);
 
@@ -199,6 +224,9 @@ class Shard {
   absl::flat_hash_map<TenantId, std::unique_ptr<EvictionPolicy>> policies_;
   absl::flat_hash_map<RequestId, RequestContext> requests_;
   absl::btree_set<std::pair<Time, EntryId>> claims_;
+  absl::btree_set<std::pair<SessionId, EntryId>> claims_of_;  ///< the same, by session
+  /// In order of eviction; one revived since is skipped (its generation differs).
+  std::deque<std::pair<EntryId, std::uint32_t>> ghosts_;
   std::vector<EntryId> removed_;  ///< unlinked, waiting for their last lease
   absl::flat_hash_set<std::uint32_t> touched_;
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry

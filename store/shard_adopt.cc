@@ -36,7 +36,8 @@ bool Shard::adopt(const SlotRef& slot, TenantId tenant) {
       entry.tenant_tier = tenant.value() << 8 | static_cast<std::uint32_t>(Tier::kHost);
       const Bytes slot_bytes = store_.slabs.slot_bytes(slot);
       store_.ledger.charge(slot_bytes);
-      track(*id, slot_bytes, stamp_of(header.position), nullptr);
+      count_child(header, false);
+      track(*id, slot_bytes, stamp_of(header.position), nullptr, Time{});
       const EntryWord word = EntryWord::unpack(entry.word.load(std::memory_order_relaxed));
       LARDER_ASSERT(index_.commit(*id, word.generation));
       counters_.adopted += 1;
@@ -63,16 +64,19 @@ void Shard::rebuild() {
       case EntryState::kClaimed: {
         const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
         claims_.insert({Time(Duration(std::bit_cast<std::int64_t>(ns))), id});
+        claims_of_.insert({SessionId(entry.slot.load(std::memory_order_relaxed)), id});
         break;
       }
       case EntryState::kFilling:
       case EntryState::kCommitted:
         entry.unit = kNoUnit;
-        entry.children.store(0, std::memory_order_relaxed);
         blocks.push_back({header_of(entry).position, id});
         break;
       case EntryState::kRemoved:
         removed_.push_back(id);
+        break;
+      case EntryState::kGhost:
+        remember_ghost(id);
         break;
     }
   }
@@ -81,7 +85,7 @@ void Shard::rebuild() {
   });
   for (const Found& block : blocks) {
     const SlotRef slot = unpack_slot(index_.entry(block.id).slot.load(std::memory_order_relaxed));
-    track(block.id, store_.slabs.slot_bytes(slot), stamp_of(block.position), nullptr);
+    track(block.id, store_.slabs.slot_bytes(slot), stamp_of(block.position), nullptr, Time{});
   }
 }
 

@@ -112,24 +112,32 @@ bool Shard::evict_unit(PolicyId unit) {
   }
   // The leader last: so the unit has one name until it is gone.
   for (auto it = taken.rbegin(); it != taken.rend(); ++it) {
-    untrack(it->first, EraseCause::kEvicted);
-    index_.unlink(it->first);
-    free_block(it->first);
+    const EntryId id = it->first;
+    untrack(id, EraseCause::kEvicted);
+    if (id == leader) {
+      free_slot(id);
+      keep_ghost(id);
+    } else {
+      index_.unlink(id);
+      free_block(id);
+    }
   }
   counters_.evictions += taken.size();
   return true;
 }
 
+void Shard::free_slot(EntryId id) {
+  const std::uint64_t packed = index_.entry(id).slot.load(std::memory_order_relaxed);
+  if (packed == kSlotWithheld) return;
+  const SlotRef slot = unpack_slot(packed);
+  store_.slabs.clear(slot);
+  crash_point("evict");
+  store_.ledger.refund(store_.slabs.slot_bytes(slot));
+  store_.pools.give(slot);
+}
+
 void Shard::free_block(EntryId id) {
-  Entry& entry = index_.mutable_entry(id);
-  const std::uint64_t packed = entry.slot.load(std::memory_order_relaxed);
-  if (packed != kSlotWithheld) {
-    const SlotRef slot = unpack_slot(packed);
-    store_.slabs.clear(slot);
-    crash_point("evict");
-    store_.ledger.refund(store_.slabs.slot_bytes(slot));
-    store_.pools.give(slot);
-  }
+  free_slot(id);
   index_.free_entry(id);
 }
 

@@ -39,7 +39,7 @@ void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> reque
 ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* context, Time now) {
   const EntryId found = index_.find(item.key);
   if (found != kNoEntry && answer_present(item, found)) return item.outcome;
-  if (!admitted(item, context)) {
+  if (!admitted(item, found, context, now)) {
     counters_.refused += 1;
     return ReserveOutcome::kRefused;
   }
@@ -49,6 +49,7 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
     store_.ledger.refund(item.slot_bytes);
     return ReserveOutcome::kNoSlot;
   }
+  const bool returning = found != kNoEntry && uses_of(index_.entry(found)) > 0;
   const EntryId id = enter(item, found, slot);
   if (id == kNoEntry) {
     store_.pools.give(slot);
@@ -56,7 +57,8 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
     return ReserveOutcome::kFull;
   }
   crash_point("reserve");
-  track(id, item.slot_bytes, stamp_now(item.position), context);
+  count_child(header_of(index_.entry(id)), returning);
+  track(id, item.slot_bytes, stamp_now(item.position), context, now);
   counters_.inserts += 1;
   item.entry = id;
   item.entry_generation = word_of(index_.entry(id)).generation;
@@ -67,7 +69,7 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
 bool Shard::answer_present(ReserveItem& item, EntryId found) const {
   const Entry& entry = index_.entry(found);
   const EntryState state = word_of(entry).state;
-  if (state == EntryState::kClaimed) return false;
+  if (state == EntryState::kClaimed || state == EntryState::kGhost) return false;
   item.entry = found;
   if (entry.length.load(std::memory_order_relaxed) != item.length.count) {
     item.outcome = ReserveOutcome::kSizeMismatch;
@@ -79,12 +81,13 @@ bool Shard::answer_present(ReserveItem& item, EntryId found) const {
   return true;
 }
 
-bool Shard::admitted(const ReserveItem& item, const RequestContext* context) {
+bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContext* context,
+                     Time now) {
   // The other ranks of an admitted position go with it.
   if (find_sibling(item.key, item.ranks) != kNoEntry) return true;
   PolicyInsert candidate{.id = PolicyId(kNoEntry.value()),
                          .parent = {},
-                         .size = item.slot_bytes * item.ranks,
+                         .size = unit_bytes(item.key, item.slot_bytes, item.ranks),
                          .stamp = stamp_now(item.position),
                          .position = item.position};
   BlockKey parent = item.key;
@@ -92,8 +95,12 @@ bool Shard::admitted(const ReserveItem& item, const RequestContext* context) {
   const EntryId parent_id = parent.hash == BlockHash{} ? kNoEntry : index_.find(parent);
   if (parent_id != kNoEntry) {
     const Entry& entry = index_.entry(parent_id);
-    if (word_of(entry).state != EntryState::kClaimed) candidate.parent = PolicyId(entry.unit);
+    const EntryState state = word_of(entry).state;
+    if (state == EntryState::kFilling || state == EntryState::kCommitted) {
+      candidate.parent = PolicyId(entry.unit);
+    }
   }
+  recall(remembered(item.key, item.ranks, found), now, candidate);
   return policy_of(item.tenant).admit(candidate, context);
 }
 
@@ -125,14 +132,16 @@ bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
          store_.pools.take(item.tenant, item.slot_bytes, slot);
 }
 
-EntryId Shard::enter(const ReserveItem& item, EntryId claimed, const SlotRef& slot) {
-  EntryId id = claimed;
+EntryId Shard::enter(const ReserveItem& item, EntryId known, const SlotRef& slot) {
+  EntryId id = known;
   if (id == kNoEntry) {
     const auto inserted = index_.insert(item.key, EntryState::kFilling);
     if (!inserted.ok()) return kNoEntry;
     id = *inserted;
+  } else if (word_of(index_.entry(id)).state == EntryState::kGhost) {
+    index_.revive(id, EntryState::kFilling);
   } else {
-    claims_.erase({claim_deadline(index_.entry(id)), id});
+    forget_claim(id);
   }
   store_.slabs.begin_reuse(slot);
   store_.slabs.prepare(slot, {.key = item.key,
@@ -175,37 +184,53 @@ ClaimOutcome Shard::claim(const BlockKey& key, SessionId session, Time deadline)
     id = *inserted;
   } else {
     const Entry& entry = index_.entry(id);
-    const EntryState state = word_of(entry).state;
-    if (state == EntryState::kCommitted) return ClaimOutcome::kPresent;
-    if (state == EntryState::kFilling) return ClaimOutcome::kPending;
-    if (entry.slot.load(std::memory_order_relaxed) != session.value()) {
-      return ClaimOutcome::kPending;
+    switch (word_of(entry).state) {
+      case EntryState::kCommitted:
+        return ClaimOutcome::kPresent;
+      case EntryState::kClaimed:
+        if (entry.slot.load(std::memory_order_relaxed) != session.value()) {
+          return ClaimOutcome::kPending;
+        }
+        forget_claim(id);
+        break;
+      case EntryState::kGhost:
+        index_.revive(id, EntryState::kClaimed);
+        break;
+      case EntryState::kFree:
+      case EntryState::kFilling:
+      case EntryState::kRemoved:
+        return ClaimOutcome::kPending;
     }
-    claims_.erase({claim_deadline(entry), id});
   }
   Entry& entry = index_.mutable_entry(id);
   entry.slot.store(session.value(), std::memory_order_relaxed);
   set_claim_deadline(entry, deadline);
   claims_.insert({deadline, id});
+  claims_of_.insert({session, id});
   return ClaimOutcome::kClaimed;
+}
+
+void Shard::forget_claim(EntryId id) {
+  const Entry& entry = index_.entry(id);
+  claims_.erase({claim_deadline(entry), id});
+  claims_of_.erase({SessionId(entry.slot.load(std::memory_order_relaxed)), id});
 }
 
 void Shard::end_claim(EntryId id) {
   LARDER_ASSERT(word_of(index_.entry(id)).state == EntryState::kClaimed);
+  forget_claim(id);
+  if (uses_of(index_.entry(id)) > 0) return keep_ghost(id);
   index_.unlink(id);
   index_.free_entry(id);
 }
 
-void Shard::drop_claims(SessionId session) {
-  for (auto it = claims_.begin(); it != claims_.end();) {
-    const EntryId id = it->second;
-    if (index_.entry(id).slot.load(std::memory_order_relaxed) != session.value()) {
-      ++it;
-      continue;
-    }
-    it = claims_.erase(it);
-    end_claim(id);
+bool Shard::drop_claims(SessionId session, std::uint32_t limit) {
+  for (std::uint32_t step = 0; step < limit; ++step) {
+    const auto it = claims_of_.lower_bound({session, EntryId(0)});
+    if (it == claims_of_.end() || it->first != session) return true;
+    end_claim(it->second);
   }
+  return false;
 }
 
 }  // namespace larder

@@ -1,4 +1,7 @@
-// Units: the entries of one position of one group over all ranks, in a ring.
+// Units: the entries of one position of one group over all ranks (at a boundary, of all window and
+// state groups), in a ring.
+
+#include <bit>
 
 #include "store/assert.h"
 #include "store/shard.h"
@@ -28,6 +31,22 @@ SlotHeader& Shard::header_of(const Entry& entry) const {
   return *store_.slabs.header(unpack_slot(entry.slot.load(std::memory_order_relaxed)));
 }
 
+EntryId Shard::find_in_unit(const BlockKey& key, std::uint32_t ranks,
+                            absl::FunctionRef<bool(EntryId)> wanted) const {
+  BlockKey other = key;
+  for (std::uint64_t groups = store_.unit_shapes.of(key.ns).with(key.group); groups != 0;
+       groups &= groups - 1) {
+    other.group = GroupId(static_cast<std::uint16_t>(std::countr_zero(groups)));
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      other.rank = Rank(static_cast<std::uint16_t>(rank));
+      if (other == key) continue;
+      const EntryId id = index_.find(other);
+      if (id != kNoEntry && wanted(id)) return id;
+    }
+  }
+  return kNoEntry;
+}
+
 EntryId Shard::find_parent(const SlotHeader& header) const {
   BlockKey key = key_of(header);
   key.hash = {header.parent_high, header.parent_low};
@@ -37,31 +56,38 @@ EntryId Shard::find_parent(const SlotHeader& header) const {
 }
 
 EntryId Shard::find_sibling(const BlockKey& key, std::uint32_t ranks) const {
-  BlockKey sibling = key;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (rank == key.rank.value()) continue;
-    sibling.rank = Rank(static_cast<std::uint16_t>(rank));
-    const EntryId id = index_.find(sibling);
-    if (id != kNoEntry && is_tracked(index_.entry(id))) return id;
-  }
-  return kNoEntry;
+  return find_in_unit(key, ranks, [this](EntryId id) { return is_tracked(index_.entry(id)); });
 }
 
-void Shard::track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context) {
+/// All ranks and, at a boundary, all groups of a unit.
+Bytes Shard::unit_bytes(const BlockKey& key, Bytes slot_bytes, std::uint32_t ranks) const {
+  const UnitShape shape = store_.unit_shapes.of(key.ns);
+  const bool boundary = (shape.boundary_groups >> key.group.value() & 1) != 0;
+  return (boundary && shape.boundary_bytes.count != 0 ? shape.boundary_bytes : slot_bytes) * ranks;
+}
+
+void Shard::count_child(const SlotHeader& header, bool returning) {
+  const EntryId parent = find_parent(header);
+  if (parent == kNoEntry) {
+    if (header.parent_high != 0 || header.parent_low != 0) counters_.orphans += 1;
+    return;
+  }
+  if (returning) return;  // counted when it came first
+  Entry& entry = index_.mutable_entry(parent);
+  set_lineage(entry, uses_of(entry), children_of(entry) + 1);
+}
+
+void Shard::track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context,
+                  Time now) {
   Entry& entry = index_.mutable_entry(id);
   const SlotHeader& header = header_of(entry);
   entry.unit = kNoUnit;  // not its own sibling or parent
-  const EntryId parent = find_parent(header);
-  if (parent != kNoEntry) {
-    index_.mutable_entry(parent).children.fetch_add(1, std::memory_order_relaxed);
-  } else if (header.parent_high != 0 || header.parent_low != 0) {
-    counters_.orphans += 1;
-  }
   if (header.expiry_wall_ns != 0) expiring_ += 1;
-  const EntryId sibling = find_sibling(key_of(header), header.ranks);
+  const BlockKey key = key_of(header);
+  const EntryId sibling = find_sibling(key, header.ranks);
   if (sibling == kNoEntry) {
     entry.unit_next = id.value();
-    lead_unit(id, slot_bytes * header.ranks, stamp, context);
+    lead_unit(id, unit_bytes(key, slot_bytes, header.ranks), stamp, context, now);
     return;
   }
   Entry& other = index_.mutable_entry(sibling);
@@ -70,7 +96,8 @@ void Shard::track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContex
   other.unit_next = id.value();
 }
 
-void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context) {
+void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context,
+                      Time now) {
   Entry& entry = index_.mutable_entry(id);
   const SlotHeader& header = header_of(entry);
   PolicyInsert insert{.id = PolicyId(id.value()),
@@ -80,6 +107,9 @@ void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext*
                       .position = header.position};
   const EntryId parent = find_parent(header);
   if (parent != kNoEntry) insert.parent = PolicyId(index_.entry(parent).unit);
+  const Memory memory = remembered(key_of(header), header.ranks, id);
+  recall(memory, now, insert);
+  inherit(id, memory, now);
   entry.unit = id.value();
   policy_of(TenantId(entry.tenant_tier >> 8)).on_insert(insert, context);
 }
@@ -87,16 +117,18 @@ void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext*
 void Shard::forget_child(const SlotHeader& header) {
   const EntryId parent = find_parent(header);
   if (parent == kNoEntry) return;
-  std::atomic<std::uint32_t>& children = index_.mutable_entry(parent).children;
-  // A parent that left and came back has not counted the children it had before.
-  const std::uint32_t count = children.load(std::memory_order_relaxed);
-  if (count > 0) children.store(count - 1, std::memory_order_relaxed);
+  Entry& entry = index_.mutable_entry(parent);
+  // A parent that left and came back has not counted the children it had before; a saturated count
+  // says nothing any more.
+  const std::uint32_t count = children_of(entry);
+  if (count > 0 && count < kChildrenMax) set_lineage(entry, uses_of(entry), count - 1);
 }
 
 void Shard::untrack(EntryId id, EraseCause cause) {
   Entry& entry = index_.mutable_entry(id);
   const SlotHeader& header = header_of(entry);
-  forget_child(header);
+  // A ghost is remembered as a child: when it comes back it is not counted again.
+  if (cause != EraseCause::kEvicted || entry.unit != id.value()) forget_child(header);
   if (header.expiry_wall_ns != 0) expiring_ -= 1;
   EvictionPolicy& policy = policy_of(TenantId(entry.tenant_tier >> 8));
   const bool led = entry.unit == id.value();
@@ -117,7 +149,7 @@ void Shard::untrack(EntryId id, EraseCause cause) {
   last.unit = next.value();
   // A unit without one of its ranks serves no match: it goes first.
   const SlotRef slot = unpack_slot(index_.entry(next).slot.load(std::memory_order_relaxed));
-  lead_unit(next, store_.slabs.slot_bytes(slot) * left, Stamp(0), nullptr);
+  lead_unit(next, store_.slabs.slot_bytes(slot) * left, Stamp(0), nullptr, Time{});
 }
 
 }  // namespace larder

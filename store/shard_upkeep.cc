@@ -23,6 +23,7 @@ void Shard::tick(Time now, std::int64_t wall_ns) {
   expire_claims(now);
   expire_blocks(wall_ns);
   free_removed(kRemovedStep);
+  trim_ghosts(kEntriesStep);
   index_.maintain();
   publish_cheapest(now);
 }
@@ -31,7 +32,6 @@ void Shard::expire_claims(Time now) {
   for (std::uint32_t step = 0; step < kClaimsStep && !claims_.empty(); ++step) {
     const auto [deadline, id] = *claims_.begin();
     if (deadline > now) return;
-    claims_.erase(claims_.begin());
     end_claim(id);
   }
 }

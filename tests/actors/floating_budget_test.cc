@@ -95,6 +95,11 @@ class Cluster {
   BlockKey key_of(std::uint64_t hash) const {
     return {NamespaceId(1), {hash + 1, (hash + 1) * 0x9e3779b97f4a7c15ULL}, GroupId(0), Rank(0)};
   }
+  bool is_here(const BlockKey& key) {
+    const EntryId id = index(home(key)).find(key);
+    return id != kNoEntry && EntryWord::unpack(index(home(key)).entry(id).word.load()).state ==
+                                 EntryState::kCommitted;
+  }
   ShardId home(const BlockKey& key) const { return shard_of(key.hash, store_->shards()); }
 
   std::size_t match(const TraceRequest& request, std::vector<std::pair<ShardId, EntryId>>& pins) {
@@ -115,7 +120,7 @@ class Cluster {
     std::vector<std::shared_ptr<ReserveCall>> calls(store_->shards());
     for (std::size_t i = 0; i < request.hash_ids.size(); ++i) {
       const BlockKey key = key_of(request.hash_ids[i]);
-      if (index(home(key)).find(key) != kNoEntry) continue;
+      if (is_here(key)) continue;
       auto& call = calls[home(key).value()];
       if (!call) call = std::make_shared<ReserveCall>();
       ReserveItem item;

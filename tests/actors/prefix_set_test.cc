@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include <boost/test/unit_test.hpp>
 
 #include "actors/session_remove_prefix_op.h"
@@ -28,26 +31,79 @@ ScanCall::Row row(std::uint64_t own, std::uint64_t parent, std::uint32_t positio
   return out;
 }
 
+bool by_hash(const ScanCall::Row& a, const ScanCall::Row& b) {
+  return a.key.hash < b.key.hash;
+}
+
+std::set<std::uint64_t> chosen_of(PrefixSet& set, const std::vector<ScanCall::Row>& rows) {
+  for (const ScanCall::Row& row : rows)
+    set.offer(row, ShardId(0));
+  while (!set.expand(3)) {
+  }
+  std::set<std::uint64_t> chosen;
+  for (const LocatedKey& at : set.take(1'000))
+    chosen.insert(at.key.hash.high);
+  return chosen;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(prefix_set)
 
 BOOST_AUTO_TEST_CASE(descendants_are_found_in_any_order) {
   const NamespaceInfo ns = two_groups();
+  // 2 to 5 are a chain behind 1; 9 is a sibling of 2.
+  std::vector<ScanCall::Row> rows = {row(1, 0, 0, 0), row(2, 1, 1, 0), row(3, 2, 2, 0),
+                                     row(4, 3, 3, 0), row(5, 4, 4, 0), row(9, 1, 1, 0)};
+  std::sort(rows.begin(), rows.end(), by_hash);
+  do {
+    PrefixSet set(ns, {hash(1), hash(2)});
+    BOOST_TEST((chosen_of(set, rows) == std::set<std::uint64_t>{2, 3, 4, 5}));
+  } while (std::next_permutation(rows.begin(), rows.end(), by_hash));
+}
+
+BOOST_AUTO_TEST_CASE(a_block_put_between_two_scans_is_found_by_its_parents_name) {
+  const NamespaceInfo ns = two_groups();
   PrefixSet set(ns, {hash(1), hash(2)});
-  const std::vector<ScanCall::Row> rows = {row(5, 4, 4, 0), row(4, 3, 3, 0), row(3, 2, 2, 0),
-                                           row(2, 1, 1, 0), row(1, 0, 0, 0), row(9, 1, 1, 0)};
-  const auto chosen = set.select(rows);
-  BOOST_TEST(chosen.size() == 4U);  // 2, 3, 4, 5; not the root, not the sibling 9
+  chosen_of(set, {row(2, 1, 1, 0), row(3, 2, 2, 0)});
+
+  set.next_round();
+
+  BOOST_TEST((chosen_of(set, {row(4, 3, 3, 0), row(9, 1, 1, 0)}) == std::set<std::uint64_t>{4}));
+}
+
+BOOST_AUTO_TEST_CASE(a_wide_and_deep_tree_is_followed_in_short_steps) {
+  const NamespaceInfo ns = two_groups();
+  PrefixSet set(ns, {hash(1)});
+  std::size_t blocks = 0;
+  for (std::uint64_t depth = 0; depth < 1'000; ++depth) {  // children of 1, 2, …: five each
+    for (std::uint64_t n = 0; n < 5; ++n) {
+      const std::uint64_t own = n == 0 ? depth + 2 : 10'000 * n + depth;
+      set.offer(row(own, depth + 1, static_cast<std::uint32_t>(depth + 1), 0), ShardId(0));
+      blocks += 1;
+    }
+  }
+  std::size_t steps = 0;
+  while (!set.expand(100))
+    steps += 1;
+
+  BOOST_TEST(steps > 10U);
+  BOOST_TEST(steps < 2 * blocks / 100 + 2);
+  std::size_t taken = 0;
+  for (auto keys = set.take(64); !keys.empty(); keys = set.take(64)) {
+    BOOST_TEST(keys.size() <= 64U);
+    taken += keys.size();
+  }
+  BOOST_TEST(taken == blocks);
 }
 
 BOOST_AUTO_TEST_CASE(a_longer_block_that_straddles_the_end_goes_too) {
   const NamespaceInfo ns = two_groups();
   PrefixSet set(ns, {hash(1), hash(2)});
   // Units 0 to 3 in one block of group 1: it holds the prefix's last unit.
-  BOOST_TEST(set.select({row(4, 0, 3, 1)}).size() == 1U);
+  BOOST_TEST(chosen_of(set, {row(4, 0, 3, 1)}).size() == 1U);
   // Units 4 to 7 with a parent that is not of the prefix: another branch.
-  BOOST_TEST(set.select({row(8, 77, 7, 1)}).empty());
+  BOOST_TEST(chosen_of(set, {row(8, 77, 7, 1)}).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_claim_is_pending_to_others_until_dropped_or_expired) {
   BOOST_TEST(!node.lease(key_of(1)));
   BOOST_TEST(shard.claims() == 1U);
 
-  shard.drop_claims(kAlice);
+  BOOST_TEST(shard.drop_claims(kAlice, 100));
   BOOST_TEST((shard.claim(key_of(1), kBob, kLater) == ClaimOutcome::kClaimed));
   shard.tick(kLater - std::chrono::nanoseconds(1), 0);
   BOOST_TEST(node.index().find(key_of(1)) != kNoEntry);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_reservation_takes_the_claim_over) {
 
   BOOST_TEST(shard.claims() == 0U);
   shard.tick(kLater, 0);
-  shard.drop_claims(kAlice);
+  BOOST_TEST(shard.drop_claims(kAlice, 100));
   BOOST_TEST(node.has(key_of(1)));
   BOOST_TEST((shard.claim(key_of(1), kBob, kLater) == ClaimOutcome::kPresent));
 }

@@ -35,7 +35,7 @@ void put_chain(Node& node, std::uint64_t blocks) {
 }
 
 std::uint32_t children_of(Node& node, const BlockKey& key) {
-  return node.index().entry(node.index().find(key)).children.load();
+  return larder::children_of(node.index().entry(node.index().find(key)));
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ BOOST_AUTO_TEST_CASE(a_unit_is_evicted_whole) {
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
     BOOST_TEST(node.has(key_of(0, rank)));
     BOOST_TEST(!node.has(key_of(1, rank)));
-    BOOST_TEST(children_of(node, key_of(0, rank)) == 0U);
+    // The leader's ghost still is a child.
+    BOOST_TEST(children_of(node, key_of(0, rank)) == (rank == 0 ? 1U : 0U));
   }
   BOOST_TEST(node.store.ledger.used() == kSlot * kRanks);
   BOOST_TEST(node.policy->inserted.size() == 1U);
@@ -150,7 +151,46 @@ BOOST_AUTO_TEST_CASE(a_rebuilt_shard_knows_blocks_reservations_claims_and_remova
   node.store.set_capacity(Bytes{0});
   node.shards[0]->evict_over(kNow);
   BOOST_TEST(node.store.ledger.used().count == 0U);
-  BOOST_TEST(node.index().size() == 0U);
+  BOOST_TEST(node.index().size() == node.index().ghosts());
+}
+
+BOOST_AUTO_TEST_CASE(window_and_state_blocks_of_a_boundary_are_one_unit) {
+  Node node(16_MiB);
+  NamespaceSpec spec;
+  spec.groups = {{.kind = GroupKind::kFull, .block_tokens = 16, .block_bytes = kSlot},
+                 {.kind = GroupKind::kWindow, .block_tokens = 16, .block_bytes = kSlot},
+                 {.kind = GroupKind::kState, .block_tokens = 64, .block_bytes = kSlot * 4}};
+  node.store.unit_shapes.set(key_of(0).ns, unit_shape(spec));
+  const auto put = [&](std::uint64_t n, std::uint16_t group) {
+    for (std::uint16_t rank = 0; rank < 2; ++rank) {
+      ReserveItem item = node.item(key_of(n, rank, group), group == 2 ? kSlot * 4 : kSlot);
+      item.ranks = 2;
+      BOOST_REQUIRE(node.fill(node.reserve(item)));
+    }
+  };
+  put(1, 0);
+  put(1, 1);
+  put(1, 2);
+  put(2, 1);
+
+  const auto unit = [&](std::uint64_t n, std::uint16_t group) {
+    return node.index().entry(node.index().find(key_of(n, 1, group))).unit;
+  };
+  BOOST_TEST(unit(1, 1) == unit(1, 2));
+  BOOST_TEST(unit(1, 0) != unit(1, 1));
+  BOOST_TEST(unit(2, 1) != unit(1, 1));
+  BOOST_TEST(node.policy->inserted[PolicyId(unit(1, 1))].size == kSlot * 5 * 2);
+  BOOST_TEST(node.policy->inserted[PolicyId(unit(1, 0))].size == kSlot * 2);
+
+  const Hold held = node.lease(key_of(1, 0, 2)).value();
+  node.store.set_capacity(Bytes{0});
+  node.shards[0]->evict_over(kNow);
+  BOOST_TEST(node.has(key_of(1, 1, 1)));  // its state block is being read
+  BOOST_TEST(!node.has(key_of(2, 0, 1)));
+  BOOST_TEST(!node.has(key_of(1, 0, 0)));
+  node.index().release(held.entry);
+  node.shards[0]->evict_over(kNow);
+  BOOST_TEST(node.store.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
