@@ -23,9 +23,8 @@ struct SlabActorOptions {
   std::function<void(const std::string&)> log;
 };
 
-/// Provides free slots: makes a slab while capacity allows, else has shards evict from the same
-/// pool, else empties the least valuable slab of another pool and makes it anew. Blocks on files
-/// and on shards' answers: spawn it detached.
+/// Gives a SlabDesk a mailbox; answers who asks, always. Blocks on files and on shards' answers:
+/// spawn it detached.
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options);
 
 }  // namespace larder
