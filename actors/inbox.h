@@ -24,7 +24,8 @@ class IoThread;
 class Inbox {
  public:
   using Task = std::function<void(IoThread&)>;
-  using Item = std::variant<std::shared_ptr<ShardCall>, Task>;
+  /// An answer, an order, or an abort that died with its shard.
+  using Item = std::variant<std::shared_ptr<ShardCall>, Task, std::shared_ptr<const AbortNote>>;
 
   Inbox();
 

@@ -63,6 +63,7 @@ class IoThread {
   std::vector<Listener> listeners_;
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
   std::vector<std::uint64_t> runnable_;
+  std::vector<std::shared_ptr<const AbortNote>> lost_aborts_;
   Time now_;
   Time next_timer_;
   Time last_activity_;

@@ -281,6 +281,7 @@ void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::Me
 }
 
 void Session::push(OutFrame frame) {
+  if (writer_.empty()) last_sent_progress_ = now_;      // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 

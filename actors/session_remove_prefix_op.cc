@@ -1,5 +1,6 @@
 #include "actors/session_remove_prefix_op.h"
 
+#include <numeric>
 #include <utility>
 
 #include "actors/session_calls.h"
@@ -8,6 +9,14 @@
 #include "store/limits.h"
 
 namespace larder {
+
+namespace {
+
+std::uint64_t count_erased(const EraseCall& call) {
+  return std::accumulate(call.erased.begin(), call.erased.end(), std::uint64_t{0});
+}
+
+}  // namespace
 
 PrefixSet::PrefixSet(const NamespaceInfo& ns, const std::vector<BlockHash>& prefix)
     : ns_(ns),
@@ -61,12 +70,15 @@ void RemovePrefixOp::on_answer(ShardCall& call) {
     erasing_ -= 1;
     return;
   }
-  if (call.lost) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
+  lost_ = lost_ || call.lost;
   if (erasing_ > 0) {
-    on_erase(static_cast<EraseCall&>(call));
-  } else {
-    on_scan(static_cast<ScanCall&>(call));
+    if (!call.lost) removed_ += count_erased(static_cast<EraseCall&>(call));
+    erasing_ -= 1;
+    if (erasing_ > 0) return;  // the id is not free before the last answer
   }
+  if (lost_) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
+  if (auto* scan = dynamic_cast<ScanCall*>(&call)) return on_scan(*scan);
+  start();
 }
 
 void RemovePrefixOp::on_scan(ScanCall& call) {
@@ -89,13 +101,6 @@ void RemovePrefixOp::erase_found() {
     return answer(absl::AbortedError("blocks of the prefix are put as fast as they are removed"));
   }
   erasing_ = send_erases(session_, id_, keys);
-}
-
-void RemovePrefixOp::on_erase(EraseCall& call) {
-  for (const std::uint8_t erased : call.erased)
-    removed_ += erased;
-  erasing_ -= 1;
-  if (erasing_ == 0) start();
 }
 
 void RemovePrefixOp::answer(const absl::Status& status) {

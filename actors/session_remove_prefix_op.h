@@ -53,7 +53,6 @@ class RemovePrefixOp : public SessionOp {
   static constexpr int kRoundsMax = 16;
 
   void on_scan(ScanCall& call);
-  void on_erase(EraseCall& call);
   void erase_found();
   void answer(const absl::Status& status);
 
@@ -67,6 +66,7 @@ class RemovePrefixOp : public SessionOp {
   int erasing_ = 0;
   std::uint64_t removed_ = 0;
   bool cancelled_ = false;
+  bool lost_ = false;  ///< a shard died with a call of this op
   bool done_ = false;
 };
 

@@ -82,6 +82,7 @@ void run_erases(Shard& shard, EraseCall& call) {
 void run_aborts(Shard& shard, const AbortNote& note) {
   for (const AbortNote::Item& item : note.items)
     shard.abort(item.entry, item.generation);
+  note.done = true;
 }
 
 void run_scan(Shard& shard, ScanCall& call) {

@@ -57,6 +57,11 @@ SessionNode::~SessionNode() {
   std::filesystem::remove_all(dir_);
 }
 
+Inbox& SessionNode::make_inbox() {
+  inboxes_.push_back(std::make_unique<Inbox>());
+  return *inboxes_.back();
+}
+
 void SessionNode::announce_retired(SlabId slab) {
   for (auto& thread : io_threads_) {
     thread->inbox().post(Inbox::Task([slab](IoThread& self) { self.announce_retired(slab); }));

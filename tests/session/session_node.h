@@ -39,6 +39,8 @@ class SessionNode {
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
   DeskShards& shards() { return *shards_; }
+  /// Of a session without an io thread: outlives the shards, which may answer late.
+  Inbox& make_inbox();
 
  private:
   void announce_retired(SlabId slab);
@@ -50,6 +52,7 @@ class SessionNode {
   TokenTable tokens_;
   std::vector<std::unique_ptr<ShardCounters>> counters_;
   std::shared_ptr<NamespaceTable> namespaces_;
+  std::vector<std::unique_ptr<Inbox>> inboxes_;
   std::unique_ptr<DeskShards> shards_;
   std::unique_ptr<NodeContext> context_;
   std::vector<std::unique_ptr<IoThread>> io_threads_;
