@@ -15,8 +15,12 @@ constexpr int kSlabsTriedMax = 4;
 }  // namespace
 
 bool SlabDesk::provide(const PoolName& pool, std::uint32_t count) {
-  return settle(pool, count) && (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 ||
-                                 grow(pool) || evict_from_pool(pool, count) || reclaim(pool));
+  if (!settle(pool, count)) return false;
+  if (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 || grow(pool)) return true;
+  // What other sizes leave unused goes before this size's own blocks: else it never had more slabs
+  // than it began with, however much of the capacity is free.
+  if (store_.pools.has_spare_slab(pool.tenant, pool.slot_bytes) && reclaim(pool)) return true;
+  return evict_from_pool(pool, count) || reclaim(pool);
 }
 
 /// Has the shards evict until `count` more slots (or what the capacity holds of them) fit. False:
