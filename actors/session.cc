@@ -172,7 +172,7 @@ void Session::put_data(const Call& call) {
   const auto found = ops_.find(call.id);
   if (found == ops_.end()) return;  // late: the payload goes to scratch memory
   auto* op = dynamic_cast<PayloadOp*>(found->second.get());
-  if (op == nullptr) return;
+  if (op == nullptr || call.payload == 0) return;  // nothing comes
   payload_op_ = call.id;
   reader_.receive_payload(op->payload_sink(call.array, call.payload));
 }

@@ -4,6 +4,7 @@
 
 #include "policies/lru_policy.h"
 #include "store/assert.h"
+#include "store/checksum.h"
 
 namespace larder::sim {
 
@@ -266,6 +267,21 @@ Held held_in(const NodeStore& store) {
     }
   }
   return held;
+}
+
+Bytes whole_bytes(const NodeStore& store) {
+  Bytes sum;
+  for (const auto& index : store.indexes) {
+    for (std::uint32_t i = 0; i < index->entry_limit(); ++i) {
+      const Entry& entry = index->entry(EntryId(i));
+      if (EntryWord::unpack(entry.word.load()).state != EntryState::kCommitted) continue;
+      const SlotRef slot = unpack_slot(entry.slot.load());
+      LARDER_ASSERT(checksum({store.slabs.data(slot), entry.length.load()}) ==
+                    store.slabs.header(slot)->checksum);
+      sum = sum + store.slabs.slot_bytes(slot);
+    }
+  }
+  return sum;
 }
 
 }  // namespace larder::sim

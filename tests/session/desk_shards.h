@@ -95,4 +95,7 @@ struct Held {
 };
 Held held_in(const NodeStore& store);
 
+/// Slot bytes of all committed blocks. Asserts that each has the bytes that its checksum is of.
+Bytes whole_bytes(const NodeStore& store);
+
 }  // namespace larder::sim

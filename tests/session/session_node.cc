@@ -62,6 +62,16 @@ Inbox& SessionNode::make_inbox() {
   return *inboxes_.back();
 }
 
+void SessionNode::evict_all(Time now) {
+  store_.set_capacity(Bytes{0});
+  for (int round = 0; round < 4; ++round) {
+    shards_->tick_all();
+    for (std::uint32_t i = 0; i < store_.shards(); ++i)
+      shards_->ask(ShardId(i), [now](ShardDesk& desk) { desk.evict_over(now); });
+    shards_->run_all();
+  }
+}
+
 void SessionNode::announce_retired(SlabId slab) {
   for (auto& thread : io_threads_) {
     thread->inbox().post(Inbox::Task([slab](IoThread& self) { self.announce_retired(slab); }));

@@ -39,6 +39,8 @@ class SessionNode {
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
   DeskShards& shards() { return *shards_; }
+  /// Of the caller's thread, stopped: every block that nobody holds leaves. Capacity is zero then.
+  void evict_all(Time now);
   /// Of a session without an io thread: outlives the shards, which may answer late.
   Inbox& make_inbox();
 

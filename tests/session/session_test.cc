@@ -142,6 +142,20 @@ BOOST_AUTO_TEST_CASE(a_part_that_mixes_streamed_and_shared_pieces_is_refused) {
   BOOST_TEST((answer<wire::SimpleReply>(11) == absl::StatusCode::kInvalidArgument));
 }
 
+BOOST_AUTO_TEST_CASE(a_chunk_without_payload_is_nothing) {
+  wire::PutRequest put;
+  put.set_ns(ns());
+  const wire::KeyRecord keys[] = {key(1, 100'000)};
+  client->add(
+      {.type = FrameType::kPut, .id = 10, .body = &put, .array = std::as_bytes(std::span(keys))});
+  work(*client);
+  const wire::ChunkRecord chunk{.key = 0, .last = 1};
+  client->add(
+      {.type = FrameType::kPutData, .id = 10, .array = std::as_bytes(std::span(&chunk, 1))});
+  work(*client);
+  BOOST_TEST(client->alive());
+}
+
 /// The block of a part that failed goes back to its pool: nothing may be received into it.
 BOOST_AUTO_TEST_CASE(bytes_of_a_stream_never_land_in_a_slot_that_was_given_back) {
   const wire::KeyRecord keys[] = {key(1)};

@@ -358,14 +358,8 @@ void check_nothing_is_held(sim::SessionNode& node) {
   // All of it can be had: nothing is charged that is not a block.
   node.stop();
   BOOST_TEST(sim::held_in(node.store()).claimed == 0U);
-  node.store().set_capacity(Bytes{0});
-  for (int round = 0; round < 4; ++round) {
-    node.shards().tick_all();
-    for (std::uint32_t i = 0; i < node.store().shards(); ++i) {
-      node.shards().ask(ShardId(i), [](ShardDesk& desk) { desk.evict_over(Time()); });
-    }
-    node.shards().run_all();
-  }
+  BOOST_TEST(sim::whole_bytes(node.store()).count == node.store().ledger.used().count);
+  node.evict_all(Time());
   BOOST_TEST(node.store().ledger.used().count == 0U);
   for (const SlotPools::Usage& pool : node.store().pools.usage())
     BOOST_TEST(pool.free == pool.slots);
