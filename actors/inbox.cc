@@ -15,7 +15,7 @@ Inbox::Inbox() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 
 void Inbox::post(Item item) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     items_.push_back(std::move(item));
   }
   pending_.store(true, std::memory_order_seq_cst);
@@ -28,7 +28,7 @@ void Inbox::post(Item item) {
 std::vector<Inbox::Item> Inbox::take() {
   std::vector<Item> taken;
   if (empty()) return taken;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   pending_.store(false, std::memory_order_relaxed);
   taken.swap(items_);
   return taken;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 
 #include "actors/shard_calls.h"
+#include "store/mutex.h"
 #include "transport/socket.h"
 
 namespace larder {
@@ -24,7 +24,8 @@ class IoThread;
 class Inbox {
  public:
   using Task = std::function<void(IoThread&)>;
-  using Item = std::variant<std::shared_ptr<ShardCall>, Task>;
+  /// An answer, an order, or an abort that died with its shard.
+  using Item = std::variant<std::shared_ptr<ShardCall>, Task, std::shared_ptr<const AbortNote>>;
 
   Inbox();
 
@@ -43,7 +44,7 @@ class Inbox {
 
  private:
   Fd event_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Item> items_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> pending_{false};
   std::atomic<bool> sleeping_{false};

@@ -121,6 +121,10 @@ bool IoThread::drain_inbox() {
       (*task)(*this);
       continue;
     }
+    if (auto* lost = std::get_if<std::shared_ptr<const AbortNote>>(&item)) {
+      lost_aborts_.push_back(std::move(*lost));  // its shard is being made anew: not at once
+      continue;
+    }
     ShardCall& call = *std::get<std::shared_ptr<ShardCall>>(item);
     const auto found = peers_.find(call.session.value());
     if (found == peers_.end() || !found->second.session->on_answer(call)) {
@@ -218,6 +222,10 @@ void IoThread::on_time() {
   for (const std::uint64_t id : over)
     close(id);
   node_.pins.expire(node_.store, now_, node_.pinned_bytes);
+  for (auto& note : std::exchange(lost_aborts_, {})) {
+    const ShardId shard = note->shard;
+    node_.shards.send(shard, std::move(note));
+  }
   next_timer_ = now_ + (waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod);
 }
 

@@ -66,6 +66,7 @@ class IoThread {
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
   std::vector<std::uint64_t> runnable_;
   std::atomic<Time> seen_{Time{}};
+  std::vector<std::shared_ptr<const AbortNote>> lost_aborts_;
   Time now_;
   Time next_timer_;
   Time last_activity_;

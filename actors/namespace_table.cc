@@ -149,7 +149,7 @@ TenantId NamespaceTable::tenant_id(const std::string& name) {
   const auto next = TenantId(static_cast<std::uint32_t>(tenants_.size()));
   const auto [found, added] = tenants_.try_emplace(name, next);
   if (added) {
-    absl::MutexLock lock(&names_->mutex);
+    MutexLock lock(&names_->mutex);
     names_->by_id.push_back(name);
   }
   return found->second;
@@ -157,7 +157,7 @@ TenantId NamespaceTable::tenant_id(const std::string& name) {
 
 std::function<std::string(TenantId)> NamespaceTable::namer() const {
   return [names = names_](TenantId id) {
-    absl::MutexLock lock(&names->mutex);
+    MutexLock lock(&names->mutex);
     return names->by_id.at(id.value());
   };
 }

@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 
+#include "store/mutex.h"
 #include "store/namespace_spec.h"
 #include "store/types.h"
 
@@ -56,7 +56,7 @@ class NamespaceTable {
   Added added_;
   /// Names by id, shared with namer(); the only part that other threads read.
   struct Names {
-    absl::Mutex mutex;
+    Mutex mutex;
     std::vector<std::string> by_id ABSL_GUARDED_BY(mutex);
   };
 

@@ -12,8 +12,8 @@
 #include "actors/clock.h"
 #include "actors/http_server.h"
 #include "actors/io_thread.h"
-#include "actors/node_stats.h"
 #include "actors/policy_factory.h"
+#include "actors/prometheus_text.h"
 #include "actors/runtime_dir.h"
 #include "store/status_macros.h"
 

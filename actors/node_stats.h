@@ -8,10 +8,11 @@
 
 namespace larder {
 
-/// Every figure of the node by name: counters, then gauges. Any thread.
-std::vector<std::pair<std::string, double>> collect_stats(const NodeContext& node);
-
-/// The same in Prometheus' text format, `larder_` before each name.
-std::string prometheus_text(const NodeContext& node);
+// Every figure of the node by name. Any thread.
+using NodeFigures = std::vector<std::pair<std::string, double>>;
+NodeFigures collect_counters(const NodeContext& node);
+NodeFigures collect_gauges(const NodeContext& node);
+/// Both, in this order.
+NodeFigures collect_stats(const NodeContext& node);
 
 }  // namespace larder

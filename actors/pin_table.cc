@@ -7,7 +7,7 @@ namespace larder {
 
 bool PinTable::pin(NodeStore& store, const HeldBlock& held, Time until, std::uint64_t quota,
                    std::atomic<std::uint64_t>& pinned_bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (const auto found = pins_.find(held.at.key); found != pins_.end()) {
     if (found->second.held.hold.entry == held.hold.entry) {
       found->second.until = std::max(found->second.until, until);
@@ -30,7 +30,7 @@ bool PinTable::pin(NodeStore& store, const HeldBlock& held, Time until, std::uin
 
 bool PinTable::unpin(NodeStore& store, const BlockKey& key,
                      std::atomic<std::uint64_t>& pinned_bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = pins_.find(key);
   if (found == pins_.end()) return false;
   pinned_bytes.fetch_sub(found->second.held.hold.length.count, std::memory_order_relaxed);
@@ -40,7 +40,7 @@ bool PinTable::unpin(NodeStore& store, const BlockKey& key,
 }
 
 void PinTable::expire(NodeStore& store, Time now, std::atomic<std::uint64_t>& pinned_bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::erase_if(pins_, [&](const auto& item) {
     if (item.second.until > now) return false;
     pinned_bytes.fetch_sub(item.second.held.hold.length.count, std::memory_order_relaxed);
@@ -50,7 +50,7 @@ void PinTable::expire(NodeStore& store, Time now, std::atomic<std::uint64_t>& pi
 }
 
 std::size_t PinTable::size() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return pins_.size();
 }
 

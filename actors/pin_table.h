@@ -2,9 +2,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 
 #include "actors/session_lookup.h"
+#include "store/mutex.h"
 
 namespace larder {
 
@@ -29,7 +29,7 @@ class PinTable {
     HeldBlock held;
     Time until;
   };
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::flat_hash_map<BlockKey, Pin> pins_ ABSL_GUARDED_BY(mutex_);
 };
 

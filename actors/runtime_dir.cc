@@ -33,6 +33,30 @@ std::string make_uuid() {
   return text;
 }
 
+/// Names under /dev/shm can be guessed: whoever made the directory before us, or may write in it,
+/// could put files of its own in the place of slabs.
+absl::Status check_owner(const std::string& path) {
+  struct stat link {};
+  struct stat info {};
+  if (::lstat(path.c_str(), &link) != 0 || ::stat(path.c_str(), &info) != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("runtime_dir {}: {}", path, std::strerror(errno)));
+  }
+  const uid_t self = ::geteuid();
+  if (info.st_uid != self || (link.st_uid != self && link.st_uid != 0)) {
+    return absl::PermissionDeniedError(fmt::format(
+        "runtime_dir {}: belongs to uid {}, larderd runs as uid {}; remove it, or choose another "
+        "--runtime-dir",
+        path, info.st_uid != self ? info.st_uid : link.st_uid, self));
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("runtime_dir {}: mode {:o} lets others write in it; chmod 700 {}", path,
+                    info.st_mode & 07777U, path));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
@@ -45,6 +69,7 @@ absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
         fmt::format("runtime_dir {}: cannot be made: {}", path, error.message()));
   }
   if (made) ::chmod(path.c_str(), 0700);
+  LARDER_RETURN_IF_ERROR(check_owner(path));
   const std::string file = path + "/lock";
   dir.lock_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!dir.lock_.valid()) {

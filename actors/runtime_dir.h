@@ -12,8 +12,8 @@ namespace larder {
 /// The directory of slab files and identity, locked by this process while the object lives.
 class RuntimeDir {
  public:
-  /// Makes it if needed (mode 700). PERMISSION_DENIED when it cannot be written,
-  /// FAILED_PRECONDITION when another daemon has it.
+  /// Makes it if needed (mode 700). PERMISSION_DENIED when it cannot be written, or is another's,
+  /// or others may write in it; FAILED_PRECONDITION when another daemon has it.
   static absl::StatusOr<RuntimeDir> lock(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -172,7 +172,7 @@ void Session::put_data(const Call& call) {
   const auto found = ops_.find(call.id);
   if (found == ops_.end()) return;  // late: the payload goes to scratch memory
   auto* op = dynamic_cast<PayloadOp*>(found->second.get());
-  if (op == nullptr) return;
+  if (op == nullptr || call.payload == 0) return;  // nothing comes
   payload_op_ = call.id;
   reader_.receive_payload(op->payload_sink(call.array, call.payload));
 }
@@ -281,6 +281,7 @@ void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::Me
 }
 
 void Session::push(OutFrame frame) {
+  if (writer_.empty()) last_sent_progress_ = now_;      // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 

@@ -113,6 +113,10 @@ void Session::remove_prefix(const Call& call) {
   if (!parse(call, body)) return;
   const NamespaceRef ns = open_or_refuse(call, body.ns());
   if (!ns) return;
+  if (ns->spec.fingerprint.flat) {
+    return refuse(call,
+                  absl::FailedPreconditionError("prefix: names of a flat namespace have none"));
+  }
   std::vector<BlockHash> prefix;
   if (!wire::parse(call.array, prefix) || prefix.empty() ||
       prefix.size() > limits::kMatchUnitsMax) {

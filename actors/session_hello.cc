@@ -51,6 +51,7 @@ class OpenNamespaceOp : public SessionOp {
   OpenNamespaceOp(Session& session, std::uint64_t id) : session_(session), id_(id) {}
   void on_answer(ShardCall& call) override {
     done_ = true;
+    if (cancelled_) return;
     if (call.lost) return answer(absl::UnavailableError("the tenant registry is gone"));
     auto& opened = static_cast<OpenNamespaceCall&>(call);
     if (!opened.result.ok()) return answer(opened.result.status());
@@ -62,7 +63,7 @@ class OpenNamespaceOp : public SessionOp {
   void step(Time, std::size_t&) override {}
   bool runnable() const override { return false; }
   void on_time(Time) override {}
-  void cancel() override { done_ = true; }
+  void cancel() override { cancelled_ = true; }
   bool done() const override { return done_; }
 
  private:
@@ -74,7 +75,8 @@ class OpenNamespaceOp : public SessionOp {
 
   Session& session_;
   std::uint64_t id_;
-  bool done_ = false;
+  bool cancelled_ = false;
+  bool done_ = false;  ///< only once answered: the id is not free before
 };
 
 }  // namespace
@@ -170,6 +172,11 @@ void Session::open_namespace(const Call& call) {
     return refuse(call, absl::ResourceExhaustedError(
                             fmt::format("namespace: {} are open in this session, the limit is {}",
                                         namespaces_.size(), limits::kSessionNamespacesMax)));
+  }
+  const auto ttl_max = std::chrono::duration_cast<std::chrono::milliseconds>(kNamespaceTtlMax);
+  if (body.ttl_ms() > static_cast<std::uint64_t>(ttl_max.count())) {
+    return refuse(call, absl::InvalidArgumentError(fmt::format("ttl_ms: {}, the limit is {}",
+                                                               body.ttl_ms(), ttl_max.count())));
   }
   for (const wire::Group& group : body.groups()) {
     if (group.kind() > 2) {

@@ -81,6 +81,19 @@ absl::Status LayerPutOp::check_part(const Part& part, std::uint32_t payload) con
     return absl::InvalidArgumentError(
         fmt::format("payload: {} bytes, the parts sum to {}", payload, streamed));
   }
+  if (payload > 0) {
+    const bool all_streamed = std::all_of(
+        part.sources.begin(), part.sources.end(),
+        [](const wire::PutSource& source) { return source.region == wire::PutSource::kStream; });
+    if (!all_streamed) {
+      return absl::InvalidArgumentError("sources: streamed and shared ones in one part");
+    }
+    // A part that waits may yet give up its block, while bytes are received into it.
+    if (!parts_.empty()) {
+      return absl::FailedPreconditionError(fmt::format(
+          "put: {} parts from shared memory wait; none is streamed meanwhile", parts_.size()));
+    }
+  }
   if (payload > 0 && part.checksums.size() != part.sources.size()) {
     return absl::InvalidArgumentError(
         fmt::format("checksums: {} for {} parts", part.checksums.size(), part.sources.size()));

@@ -81,7 +81,6 @@ class LayerPutOp : public PayloadOp {
   std::uint32_t end_word_ = 0;
   bool attached_ = false;
   std::size_t sealing_ = 0;
-  std::uint64_t sealed_bytes_ = 0;
 };
 
 }  // namespace larder

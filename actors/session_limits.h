@@ -16,6 +16,7 @@ inline constexpr std::size_t kWriterPauseBytes = 8 << 20;
 inline constexpr std::size_t kGetAheadBytes = 2 << 20;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);
 inline constexpr Duration kPutDeadlineMax = std::chrono::minutes(10);
+inline constexpr Duration kNamespaceTtlMax = std::chrono::hours(24 * 3650);
 inline constexpr Duration kHelloDeadline = std::chrono::seconds(5);
 
 }  // namespace larder

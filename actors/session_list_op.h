@@ -40,10 +40,10 @@ class ListOp : public SessionOp {
   void start(std::uint64_t cursor) { send_scan(session_, id_, ns_, cursor, limit_); }
 
   void on_answer(ShardCall& call) override {
-    auto& scan = static_cast<ScanCall&>(call);
     bool end = call.lost;
     std::uint64_t cursor = 0;
     if (!call.lost) {
+      auto& scan = static_cast<ScanCall&>(call);
       for (const ScanCall::Row& row : scan.rows) {
         rows_.push_back({row.key.hash, row.parent, row.key.ns.value(), row.length, row.position,
                          row.key.group.value(), row.key.rank.value(), row.leases, row.checksum});

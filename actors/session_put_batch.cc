@@ -169,10 +169,14 @@ void PutBatch::drop(PutItem& item, KeyStatus status) {
   item.status = status;
   if (!item.reserved) return;
   item.reserved = false;
-  auto& note = aborts_[item.at.shard.value()];
-  if (!note) note = std::make_shared<AbortNote>();
-  note->items.push_back({item.entry, item.entry_generation});
+  add_abort(item);
   send_aborts();
+}
+
+void PutBatch::add_abort(const PutItem& item) {
+  auto& note = aborts_[item.at.shard.value()];
+  if (!note) note = std::make_shared<AbortNote>(item.at.shard, session_.inbox());
+  note->items.push_back({item.entry, item.entry_generation});
 }
 
 void PutBatch::take_back(KeyStatus status) {
@@ -181,9 +185,7 @@ void PutBatch::take_back(KeyStatus status) {
   for (PutItem& item : items_) {
     if (item.reserved) {
       item.reserved = false;
-      auto& note = aborts_[item.at.shard.value()];
-      if (!note) note = std::make_shared<AbortNote>();
-      note->items.push_back({item.entry, item.entry_generation});
+      add_abort(item);
     }
     if (item.status == KeyStatus::kWanted) item.status = status;
   }

@@ -56,6 +56,7 @@ class PutBatch {
  private:
   void decide(PutItem& item, const ReserveItem& answer);
   void publish_one(PutItem& item);
+  void add_abort(const PutItem& item);
   void send_aborts();
 
   Session& session_;

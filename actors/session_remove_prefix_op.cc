@@ -1,5 +1,6 @@
 #include "actors/session_remove_prefix_op.h"
 
+#include <numeric>
 #include <utility>
 
 #include "actors/session_calls.h"
@@ -107,13 +108,15 @@ void RemovePrefixOp::start() {
 
 void RemovePrefixOp::on_answer(ShardCall& call) {
   asked_ -= 1;
-  if (cancelled_ || state_ == State::kAnswered) return;
-  if (call.lost) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
-  if (state_ == State::kScanning) {
-    on_scan(static_cast<ScanCall&>(call));
-  } else {
-    on_erase(static_cast<EraseCall&>(call));
+  lost_ = lost_ || call.lost;
+  if (auto* erased = dynamic_cast<EraseCall*>(&call)) {
+    removed_ += std::accumulate(erased->erased.begin(), erased->erased.end(), std::uint64_t{0});
   }
+  // The id is not free before the last answer.
+  if (asked_ > 0 || cancelled_) return;
+  if (lost_) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
+  if (auto* scan = dynamic_cast<ScanCall*>(&call)) return on_scan(*scan);
+  erase_some();
 }
 
 void RemovePrefixOp::on_scan(ScanCall& call) {
@@ -147,12 +150,6 @@ void RemovePrefixOp::erase_some() {
   for (const LocatedKey& at : keys)
     session_.node().pins.unpin(session_.node().store, at.key, session_.node().pinned_bytes);
   asked_ = send_erases(session_, id_, keys);
-}
-
-void RemovePrefixOp::on_erase(EraseCall& call) {
-  for (const std::uint8_t erased : call.erased)
-    removed_ += erased;
-  if (asked_ == 0) erase_some();
 }
 
 void RemovePrefixOp::answer(const absl::Status& status) {

@@ -79,7 +79,6 @@ class RemovePrefixOp : public SessionOp {
   static constexpr int kRoundsMax = 16;
 
   void on_scan(ScanCall& call);
-  void on_erase(EraseCall& call);
   void erase_some();
   void answer(const absl::Status& status);
 
@@ -94,6 +93,7 @@ class RemovePrefixOp : public SessionOp {
   std::uint64_t removed_before_ = 0;  ///< when the round began
   bool found_ = false;                ///< this round has sent erases
   bool cancelled_ = false;
+  bool lost_ = false;  ///< a shard died with a call of this op
 };
 
 }  // namespace larder

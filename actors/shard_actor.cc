@@ -38,15 +38,11 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
   return {
       [desk, now](const ReserveCallPtr& call) { desk->reserve(call, now()); },
       [desk](const ClaimCallPtr& call) {
-        for (const BlockKey& key : call->keys) {
-          call->outcomes.push_back(desk->shard().claim(key, call->session, call->deadline));
-        }
+        run_claims(desk->shard(), *call);
         call->answer();
       },
       [desk](const EraseCallPtr& call) {
-        for (const BlockKey& key : call->keys) {
-          call->erased.push_back(desk->shard().erase(key, call->cause) ? 1 : 0);
-        }
+        run_erases(desk->shard(), *call);
         call->answer();
       },
       [desk](const ScanCallPtr& call) {
@@ -62,11 +58,7 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
         desk->shard().touch(note->touches, note->request);
         desk->evict_over(now());
       },
-      [desk](const AbortNotePtr& note) {
-        for (const AbortNote::Item& item : note->items) {
-          desk->shard().abort(item.entry, item.generation);
-        }
-      },
+      [desk](const AbortNotePtr& note) { run_aborts(desk->shard(), *note); },
       [self, desk](const DropClaimsNotePtr& note) {
         if (!desk->shard().drop_claims(note->session, kClaimsStep)) self->send(self, note);
       },

@@ -21,6 +21,13 @@ ShardCall::~ShardCall() {
   lost_call->answer();
 }
 
+AbortNote::~AbortNote() {
+  if (done || lost_to == nullptr || items.empty()) return;
+  auto again = std::make_shared<AbortNote>(shard, lost_to);
+  again->items = std::move(items);
+  lost_to->post(std::shared_ptr<const AbortNote>(std::move(again)));
+}
+
 void ShardCall::answer() {
   LARDER_ASSERT(!answered);
   answered = true;

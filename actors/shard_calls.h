@@ -112,12 +112,22 @@ struct TouchNote {
   std::optional<RequestId> request;
   std::vector<TouchItem> touches;
 };
+/// Takes reservations back. Must arrive: nobody else would ever free these slots. One that dies in
+/// the mailbox of a dead shard comes back to the io thread, which sends it again.
 struct AbortNote {
   struct Item {
     EntryId entry;
     std::uint64_t generation = 0;
   };
+  AbortNote(ShardId to, Inbox* sender) : shard(to), lost_to(sender) {}
+  AbortNote(const AbortNote&) = delete;
+  AbortNote& operator=(const AbortNote&) = delete;
+  ~AbortNote();
+
+  ShardId shard;
+  Inbox* lost_to = nullptr;
   std::vector<Item> items;
+  mutable bool done = false;  ///< set by the shard
 };
 struct DropClaimsNote {
   SessionId session;

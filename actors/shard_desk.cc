@@ -69,6 +69,22 @@ void ShardDesk::evict_over(Time now) {
   if (shard_->evict_over(now)) hooks_.poke_cheapest();
 }
 
+void run_claims(Shard& shard, ClaimCall& call) {
+  for (const BlockKey& key : call.keys)
+    call.outcomes.push_back(shard.claim(key, call.session, call.deadline));
+}
+
+void run_erases(Shard& shard, EraseCall& call) {
+  for (const BlockKey& key : call.keys)
+    call.erased.push_back(shard.erase(key, call.cause) ? 1 : 0);
+}
+
+void run_aborts(Shard& shard, const AbortNote& note) {
+  for (const AbortNote::Item& item : note.items)
+    shard.abort(item.entry, item.generation);
+  note.done = true;
+}
+
 void run_scan(Shard& shard, ScanCall& call) {
   const std::uint32_t before = call.cursor;
   call.cursor = shard.scan(

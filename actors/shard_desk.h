@@ -53,6 +53,10 @@ class ShardDesk {
   std::set<PoolName> asked_;  ///< asked for slots and not answered yet
 };
 
+// What needs no desk: done at once, and answered by the caller of these.
+void run_claims(Shard& shard, ClaimCall& call);
+void run_erases(Shard& shard, EraseCall& call);
+void run_aborts(Shard& shard, const AbortNote& note);
 /// A slice of the shard's blocks of `call.ns`.
 void run_scan(Shard& shard, ScanCall& call);
 

@@ -12,58 +12,62 @@ namespace {
 
 constexpr auto kUpkeepPeriod = std::chrono::seconds(5);
 
-/// Asks and waits, without a timeout: CAF would leave the message of each in the mailbox, to be
-/// looked through by every later receive. A shard that died answers with an error, which counts as
-/// nothing; one that lives answers, for its steps are bounded.
-class AskedShards final : public ShardSteps {
- public:
-  AskedShards(caf::blocking_actor* self, const SlabActorOptions& options)
-      : self_(self), options_(options) {}
+/// Asks a shard and waits, without a timeout: CAF would leave the message of each in the mailbox,
+/// to be looked through by every later receive. A shard that died answers with an error, which
+/// counts as `otherwise`; one that lives answers, for its steps are bounded.
+template <class Answer, class... Args>
+Answer ask(caf::blocking_actor* self, const ShardHandle& shard, Answer otherwise, Args... args) {
+  Answer answer = std::move(otherwise);
+  self->request(shard, caf::infinite, args...)
+      .receive([&answer](const Answer& got) { answer = got; }, [](caf::error&) {});
+  return answer;
+}
 
-  std::uint32_t shards() const override { return options_.store->shards(); }
+/// All shards at the same time.
+void settle(caf::blocking_actor* self, const std::vector<ShardHandle>& shards) {
+  const auto ask_one = [self](const ShardHandle& shard) {
+    return self->request(shard, caf::infinite, SettleAtom::value);
+  };
+  std::vector<decltype(ask_one(ShardHandle()))> asked;
+  for (const ShardHandle& shard : shards)
+    asked.push_back(ask_one(shard));
+  for (auto& answer : asked)
+    answer.receive([](bool) {}, [](caf::error&) {});
+}
 
-  void settle() override {
-    const auto ask_one = [this](const ShardHandle& shard) {
-      return self_->request(shard, caf::infinite, SettleAtom::value);
-    };
-    std::vector<decltype(ask_one(ShardHandle()))> asked;
-    for (const ShardHandle& shard : options_.shards())
-      asked.push_back(ask_one(shard));
-    for (auto& answer : asked)
-      answer.receive([](bool) {}, [](caf::error&) {});
-  }
-
-  std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool, std::uint32_t count) override {
-    return ask<std::uint32_t>(shard, 0, EvictPoolAtom::value, pool, count);
-  }
-  std::optional<SlabVictim> cheapest_slab(ShardId shard, const PoolName& pool) override {
-    return ask<std::optional<SlabVictim>>(shard, {}, CheapestSlabAtom::value, pool);
-  }
-  void evict_slab(ShardId shard, SlabId slab) override {
-    std::uint32_t cursor = 0;
-    while (cursor != kSlabDone)
-      cursor = ask<std::uint32_t>(shard, kSlabDone, EvictSlabAtom::value, slab, cursor);
-  }
-
- private:
-  template <class Answer, class... Args>
-  Answer ask(ShardId shard, Answer otherwise, Args... args) {
-    Answer answer = std::move(otherwise);
-    self_->request(options_.shards()[shard.value()], caf::infinite, args...)
-        .receive([&answer](const Answer& got) { answer = got; }, [](caf::error&) {});
-    return answer;
-  }
-
-  caf::blocking_actor* self_;
-  const SlabActorOptions& options_;
-};
+SlabDesk::Hooks hooks_of(caf::blocking_actor* self, const SlabActorOptions& options) {
+  const auto shards = options.shards;
+  SlabDesk::Hooks hooks;
+  hooks.settle = [self, shards] { settle(self, shards()); };
+  hooks.evict_pool = [self, shards](ShardId shard, const PoolName& pool, std::uint32_t count) {
+    return ask<std::uint32_t>(self, shards()[shard.value()], 0, EvictPoolAtom::value, pool, count);
+  };
+  hooks.cheapest_slabs = [self, shards](const PoolName& pool) {
+    std::vector<SlabVictim> victims;
+    for (const ShardHandle& shard : shards()) {
+      const auto victim =
+          ask<std::optional<SlabVictim>>(self, shard, {}, CheapestSlabAtom::value, pool);
+      if (victim) victims.push_back(*victim);
+    }
+    return victims;
+  };
+  hooks.evict_slab = [self, shards](SlabId slab) {
+    for (const ShardHandle& shard : shards()) {
+      std::uint32_t cursor = 0;
+      while (cursor != kSlabDone)
+        cursor = ask<std::uint32_t>(self, shard, kSlabDone, EvictSlabAtom::value, slab, cursor);
+    }
+  };
+  hooks.tenant_name = options.tenant_name;
+  hooks.announce_retired = options.announce_retired;
+  hooks.log = options.log;
+  return hooks;
+}
 
 }  // namespace
 
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
-  AskedShards shards(self, options);
-  SlabDesk desk(*options.store, shards,
-                {options.tenant_name, options.announce_retired, options.log});
+  SlabDesk desk(*options.store, hooks_of(self, options));
   bool running = true;
   self->receive_while(running)(
       [&](NeedSlotsAtom, const PoolName& pool, ShardId asker, std::uint32_t count) {

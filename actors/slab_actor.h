@@ -24,7 +24,8 @@ struct SlabActorOptions {
   std::function<void(const std::string&)> log;
 };
 
-/// Runs a SlabDesk. Blocks on files and on shards' answers: spawn it detached.
+/// Gives a SlabDesk a mailbox; answers who asks, always. Blocks on files and on shards' answers:
+/// spawn it detached.
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options);
 
 }  // namespace larder

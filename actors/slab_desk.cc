@@ -17,16 +17,18 @@ constexpr int kPassesMax = 1'000;
 
 }  // namespace
 
-SlabDesk::SlabDesk(NodeStore& store, ShardSteps& shards, Hooks hooks)
-    : store_(store), shards_(shards), hooks_(std::move(hooks)) {}
+SlabDesk::SlabDesk(NodeStore& store, Hooks hooks) : store_(store), hooks_(std::move(hooks)) {}
 
 bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
   release_retired(now);
   // Memory that can be had costs no block, so it comes first.
   grow_to(pool, count);
   if (!settle(pool, count)) return false;
-  return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0 ||
-         evict_from_pool(pool, count) || reclaim(pool, now);
+  if (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0) return true;
+  // What other sizes leave unused goes before this size's own blocks: else it never had more slabs
+  // than it began with, however much of the capacity is free.
+  if (store_.pools.has_spare_slab(pool.tenant, pool.slot_bytes) && reclaim(pool, now)) return true;
+  return evict_from_pool(pool, count) || reclaim(pool, now);
 }
 
 void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count) {
@@ -56,7 +58,7 @@ bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
   store_.ledger.charge(wanted);
   int idle = 0;
   for (int pass = 0; store_.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
-    shards_.settle();
+    hooks_.settle();
     // Used bytes say nothing of progress: other reservations charge meanwhile.
     idle = anything_evictable() ? 0 : idle + 1;
   }
@@ -73,8 +75,8 @@ bool SlabDesk::anything_evictable() const {
 
 bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {
   std::uint32_t evicted = 0;
-  for (std::uint32_t shard = 0; shard < shards_.shards() && evicted < count; ++shard)
-    evicted += shards_.evict_from_pool(ShardId(shard), pool, count - evicted);
+  for (std::uint32_t shard = 0; shard < store_.shards() && evicted < count; ++shard)
+    evicted += hooks_.evict_pool(ShardId(shard), pool, count - evicted);
   return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0;
 }
 
@@ -99,10 +101,7 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
 /// The least valuable first: slabs that are mostly free, then those in which the node's cheapest
 /// victims stand, then the emptier ones.
 std::vector<SlabId> SlabDesk::reclaim_order(const PoolName& pool) {
-  std::vector<SlabVictim> victims;
-  for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard) {
-    if (const auto victim = shards_.cheapest_slab(ShardId(shard), pool)) victims.push_back(*victim);
-  }
+  std::vector<SlabVictim> victims = hooks_.cheapest_slabs(pool);
   std::sort(victims.begin(), victims.end(),
             [](const SlabVictim& a, const SlabVictim& b) { return a.value < b.value; });
   std::vector<SlotPools::SlabUse> slabs =
@@ -124,8 +123,7 @@ std::vector<SlabId> SlabDesk::reclaim_order(const PoolName& pool) {
 
 bool SlabDesk::empty_slab(SlabId id, Time now) {
   store_.pools.close_slab(id);
-  for (std::uint32_t shard = 0; shard < shards_.shards(); ++shard)
-    shards_.evict_slab(ShardId(shard), id);
+  hooks_.evict_slab(id);
   if (!store_.pools.remove_closed_slab(id)) {
     store_.pools.reopen_slab(id);
     return false;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,22 +10,6 @@
 #include "store/node_store.h"
 
 namespace larder {
-
-/// What the slab desk asks of a shard. Each call returns when the shard has answered; one that died
-/// answers nothing.
-class ShardSteps {
- public:
-  virtual ~ShardSteps() = default;
-  virtual std::uint32_t shards() const = 0;
-  /// Shard::evict_over once in every shard, at the same time.
-  virtual void settle() = 0;
-  virtual std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool,
-                                        std::uint32_t count) = 0;
-  /// The slab of the shard's cheapest victim outside `pool`, and its value.
-  virtual std::optional<SlabVictim> cheapest_slab(ShardId shard, const PoolName& pool) = 0;
-  /// Evicts what of the shard stands in `slab`, all of it, in slices.
-  virtual void evict_slab(ShardId shard, SlabId slab) = 0;
-};
 
 /// The work of the slab actor, free of CAF: finds free slots for a pool. Makes a slab while
 /// capacity allows, else has the shards evict, else empties a slab of another pool and makes it
@@ -39,14 +22,21 @@ class SlabDesk {
   /// was sent off with an address in it is long over.
   static constexpr Duration kLinger = std::chrono::seconds(30);
 
+  /// What it asks of every shard or of one; each returns when that shard has done it (or died).
   struct Hooks {
+    std::function<void()> settle;  ///< every shard evicts what it may while the ledger is over
+    /// Blocks evicted by that shard.
+    std::function<std::uint32_t(ShardId, const PoolName&, std::uint32_t count)> evict_pool;
+    /// The slabs of the shards' cheapest victims outside the pool.
+    std::function<std::vector<SlabVictim>(const PoolName&)> cheapest_slabs;
+    std::function<void(SlabId)> evict_slab;  ///< every shard: what of it stands in the slab
     std::function<std::string(TenantId)> tenant_name;
     std::function<void(SlabId)> announce_retired;  ///< before its files are gone
     std::function<void(const std::string&)> log;   ///< one line a transition
   };
 
-  /// `store` and `shards` outlive the desk.
-  SlabDesk(NodeStore& store, ShardSteps& shards, Hooks hooks);
+  /// `store` outlives the desk.
+  SlabDesk(NodeStore& store, Hooks hooks);
 
   /// True when `pool` has a free slot and the ledger room for it; tries for `count`.
   bool provide(const PoolName& pool, std::uint32_t count, Time now);
@@ -70,7 +60,6 @@ class SlabDesk {
   bool empty_slab(SlabId id, Time now);
 
   NodeStore& store_;
-  ShardSteps& shards_;
   Hooks hooks_;
   std::deque<Retired> retired_;
 };

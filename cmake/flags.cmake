@@ -9,6 +9,10 @@ target_compile_options(larder_flags INTERFACE
 target_compile_features(larder_flags INTERFACE cxx_std_20)
 target_include_directories(larder_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/larder>)
+if(LARDER_FUZZ)
+  # Else the fuzzers see the coverage of their own files alone, and grow blindly.
+  target_compile_options(larder_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(LARDER_SANITIZE)
   target_compile_options(larder_flags INTERFACE -fsanitize=${LARDER_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)

@@ -41,9 +41,7 @@ class Cluster {
     BOOST_REQUIRE(store_->open([](const std::string&) { return kTenant; }).ok());
     for (std::uint32_t i = 0; i < shards; ++i)
       desks_.push_back(make_desk(i));
-    slab_desk_ = std::make_unique<SlabDesk>(
-        *store_, steps_,
-        SlabDesk::Hooks{[](TenantId) { return "t"; }, [](SlabId) {}, [](const std::string&) {}});
+    slab_desk_ = std::make_unique<SlabDesk>(*store_, slab_hooks());
   }
   ~Cluster() {
     mailboxes_.clear();
@@ -207,35 +205,35 @@ class Cluster {
         [this, asker, pool, found] { desks_[asker.value()]->refilled(pool, found, kNow); });
   }
 
-  /// The slab actor's questions: a shard answers behind what is in its mailbox.
-  class Steps final : public ShardSteps {
-   public:
-    explicit Steps(Cluster& cluster) : cluster_(cluster) {}
-    std::uint32_t shards() const override { return cluster_.store_->shards(); }
-    void settle() override {
-      for (std::uint32_t shard = 0; shard < shards(); ++shard) {
-        cluster_.drain(shard);
-        cluster_.desks_[shard]->evict_over(kNow);
+  /// A shard answers the slab actor behind what is in its mailbox.
+  Shard& behind_mailbox(std::size_t shard) {
+    drain(shard);
+    return desks_[shard]->shard();
+  }
+  SlabDesk::Hooks slab_hooks() {
+    SlabDesk::Hooks hooks;
+    hooks.settle = [this] {
+      for (std::size_t shard = 0; shard < desks_.size(); ++shard) {
+        drain(shard);
+        desks_[shard]->evict_over(kNow);
       }
-    }
-    std::uint32_t evict_from_pool(ShardId shard, const PoolName& pool, std::uint32_t n) override {
-      return desk(shard).evict_from_pool(pool.tenant, pool.slot_bytes, n, kNow);
-    }
-    std::optional<SlabVictim> cheapest_slab(ShardId shard, const PoolName& pool) override {
-      return desk(shard).cheapest_slab(pool.tenant, pool.slot_bytes, kNow);
-    }
-    void evict_slab(ShardId shard, SlabId slab) override {
-      std::uint32_t cursor = 0;
-      desk(shard).evict_slab(slab, &cursor, 0xffffffff);
-    }
-
-   private:
-    Shard& desk(ShardId shard) {
-      cluster_.drain(shard.value());
-      return cluster_.desks_[shard.value()]->shard();
-    }
-    Cluster& cluster_;
-  };
+    };
+    hooks.evict_pool = [this](ShardId shard, const PoolName& pool, std::uint32_t count) {
+      return behind_mailbox(shard.value())
+          .evict_from_pool(pool.tenant, pool.slot_bytes, count, kNow);
+    };
+    hooks.cheapest_slabs = [](const PoolName&) { return std::vector<SlabVictim>(); };
+    hooks.evict_slab = [this](SlabId slab) {
+      for (std::size_t shard = 0; shard < desks_.size(); ++shard) {
+        std::uint32_t cursor = 0;
+        behind_mailbox(shard).evict_slab(slab, &cursor, 0xffffffff);
+      }
+    };
+    hooks.tenant_name = [](TenantId) { return "t"; };
+    hooks.announce_retired = [](SlabId) {};
+    hooks.log = [](const std::string&) {};
+    return hooks;
+  }
 
   std::mt19937_64 rng_;
   std::atomic<std::uint64_t> pinned_bytes_{0};
@@ -247,7 +245,6 @@ class Cluster {
   std::vector<std::deque<std::function<void()>>> mailboxes_;
   std::deque<std::function<void()>> slab_actor_;
   std::vector<std::unique_ptr<ShardDesk>> desks_;
-  Steps steps_{*this};
   std::unique_ptr<SlabDesk> slab_desk_;
 };
 

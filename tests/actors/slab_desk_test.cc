@@ -1,0 +1,126 @@
+// The slab actor blocks on its own thread, which no scheduler can step: its desk is tested instead.
+
+#include "actors/slab_desk.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "policies/lru_policy.h"
+#include "tests/actors/store_fixture.h"
+
+namespace larder {
+
+namespace {
+
+constexpr Bytes kOther{8192};
+
+/// The desk over one shard that answers at once.
+struct Desk : sim::StoreFixture {
+  Desk() : shard(ShardId(0), *store, [] { return std::make_unique<LruPolicy>(); }) {
+    SlabDesk::Hooks hooks;
+    hooks.settle = [this] {
+      settled += 1;
+      shard.evict_over(sim::kStart);
+    };
+    hooks.evict_pool = [this](ShardId, const PoolName& pool, std::uint32_t count) {
+      return shard.evict_from_pool(pool.tenant, pool.slot_bytes, count, sim::kStart);
+    };
+    hooks.cheapest_slabs = [this](const PoolName& pool) {
+      const auto one = shard.cheapest_slab(pool.tenant, pool.slot_bytes, sim::kStart);
+      return one ? std::vector<SlabVictim>{*one} : std::vector<SlabVictim>{};
+    };
+    hooks.evict_slab = [this](SlabId slab) {
+      std::uint32_t cursor = 0;
+      shard.evict_slab(slab, &cursor, 0xffffffff);
+    };
+    hooks.tenant_name = [](TenantId) { return "t"; };
+    hooks.announce_retired = [this](SlabId slab) {
+      BOOST_TEST(store->slabs.find(slab) != nullptr, "announced after it was gone");
+      announced.push_back(slab);
+    };
+    hooks.log = [this](const std::string& line) { log.push_back(line); };
+    desk = std::make_unique<SlabDesk>(*store, std::move(hooks));
+  }
+
+  /// Reserves and commits as the shard actor would, asking for slots as needed.
+  std::vector<ReserveItem> put(std::uint64_t first, std::uint64_t count, Bytes length) {
+    auto call = reserve(first, count);
+    for (ReserveItem& item : call->items) {
+      store->sequence += 1;  // each newer than the one before
+      item.length = item.slot_bytes = length;
+      for (int tries = 0; tries < 4 && item.outcome == ReserveOutcome::kNoSlot; ++tries) {
+        shard.reserve({&item, 1}, std::nullopt, sim::kStart);
+        if (item.outcome != ReserveOutcome::kNoSlot) break;
+        if (!desk->provide({TenantId(0), length}, 1, sim::kStart)) break;
+      }
+      if (item.outcome != ReserveOutcome::kReserved) continue;
+      store->slabs.seal(item.slot, 1);
+      store->indexes[0]->commit(item.entry, item.entry_generation);
+    }
+    return call->items;
+  }
+
+  Shard shard;
+  std::unique_ptr<SlabDesk> desk;
+  int settled = 0;
+  std::vector<SlabId> announced;
+  std::vector<std::string> log;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(slab_desk, Desk)
+
+BOOST_AUTO_TEST_CASE(slabs_are_made_while_capacity_allows_and_no_more_than_one_beyond) {
+  put(1, sim::kSlots + 100, sim::kSlot);
+  BOOST_TEST(store->ledger.used().count == (sim::kSlot * sim::kSlots).count);
+  // One slab, and the reserve.
+  BOOST_TEST(store->slabs.total_bytes().count <=
+             (sim::kSlot * (sim::kSlots + 16 + sim::kSlots / 100)).count);
+  BOOST_TEST(announced.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_slab_of_another_pool_is_emptied_announced_and_made_anew) {
+  put(1, sim::kSlots, sim::kSlot);
+  const auto items = put(10'000, 100, kOther);
+  for (const ReserveItem& item : items)
+    BOOST_TEST((item.outcome == ReserveOutcome::kReserved));
+  std::uint64_t there = 0;
+  for (std::uint64_t n = 10'000; n < 10'100; ++n)
+    there += state(n) == EntryState::kCommitted ? 1 : 0;
+  BOOST_TEST(there == 100U);
+  BOOST_TEST(!announced.empty());
+  for (const SlabId slab : announced)
+    BOOST_TEST(store->slabs.find(slab) == nullptr);
+  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+}
+
+BOOST_AUTO_TEST_CASE(when_all_is_held_nothing_is_provided_and_nothing_leaks) {
+  const auto items = put(1, sim::kSlots, sim::kSlot);
+  for (const ReserveItem& item : items)
+    BOOST_REQUIRE(store->indexes[0]->lease(item.entry, item.key).has_value());
+  const Bytes used = store->ledger.used();
+
+  BOOST_TEST(!desk->provide({TenantId(0), kOther}, 4, sim::kStart));
+  BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot}, 4, sim::kStart));
+
+  BOOST_TEST((store->ledger.used() == used));
+  BOOST_TEST(announced.empty());
+  for (const ReserveItem& item : items)
+    store->indexes[0]->release(item.entry);
+  BOOST_TEST(desk->provide({TenantId(0), kOther}, 4, sim::kStart));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_larger_than_the_capacity_is_refused_at_once) {
+  BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot * (sim::kSlots + 1)}, 1, sim::kStart));
+  BOOST_TEST(settled == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slab_that_cannot_be_made_is_told_once_and_provides_nothing) {
+  std::filesystem::remove_all(dir);
+  BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot}, 1, sim::kStart));
+  BOOST_TEST(log.size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder

@@ -1,0 +1,141 @@
+// Frames of the session fuzzer that need nothing but their fields.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "store/checksum.h"
+#include "store/limits.h"
+#include "tests/fuzz/session_fields.h"
+#include "tests/session/lone_session.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+
+/// Adds frames to what its client sends.
+class SessionFrames : protected SessionFields {
+ protected:
+  using SessionFields::SessionFields;
+
+  template <class Record>
+  void array(std::span<const Record> records) {
+    wire::append(array_, records);
+  }
+
+  void send(FrameType type, const google::protobuf::MessageLite& body,
+            std::span<const std::byte> bytes = {}) {
+    send_as(type, small(), body, bytes);
+  }
+
+  void send_as(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
+               std::span<const std::byte> bytes) {
+    if (in_.ConsumeIntegralInRange(0, 31) == 0) array_.resize(array_.size() / 2 + small());
+    client_->add({.type = type, .id = id, .body = &body, .array = array_}, bytes);
+    array_.clear();
+  }
+
+  static wire::OpenNamespaceRequest open(const NamespaceSpec& spec) {
+    wire::OpenNamespaceRequest body;
+    body.set_model(spec.fingerprint.model);
+    body.set_flat(spec.fingerprint.flat);
+    body.set_unit_tokens(spec.unit_tokens);
+    body.set_ranks(spec.ranks);
+    for (const GroupSpec& group : spec.groups) {
+      wire::Group* out = body.add_groups();
+      out->set_kind(static_cast<std::uint32_t>(group.kind));
+      out->set_block_tokens(group.block_tokens);
+      out->set_window_tokens(group.window_tokens);
+      out->set_block_bytes(group.block_bytes.count);
+    }
+    return body;
+  }
+
+  void open_namespace() {
+    wire::OpenNamespaceRequest body = open(in_.ConsumeBool() ? chain_spec() : flat_spec());
+    if (small() < 3) body.set_model(in_.ConsumeRandomLengthString(8));
+    if (small() < 3) body.set_unit_tokens(number32());
+    if (small() < 3) body.set_segment_tokens(number32());
+    if (small() < 3) body.set_ranks(number32());
+    if (small() < 3) body.set_ttl_ms(number());
+    if (small() < 3) {
+      wire::Group* group = body.add_groups();
+      group->set_kind(number32());
+      group->set_block_tokens(number32());
+      group->set_window_tokens(number32());
+      group->set_block_bytes(number());
+    }
+    send(FrameType::kOpenNamespace, body);
+  }
+
+  void send_keys(FrameType type, const google::protobuf::MessageLite& body) {
+    array(std::span<const wire::KeyRecord>(records()));
+    send(type, body);
+  }
+
+  void match() {
+    wire::MatchRequest body;
+    body.set_ns(ns());
+    body.set_request(number());
+    std::uint32_t units = 0;
+    for (std::uint32_t chains = small() % 3 + 1; chains > 0; --chains) {
+      body.add_chain_units(small());
+      units += body.chain_units(body.chain_units_size() - 1);
+    }
+    body.set_claim(in_.ConsumeBool());
+    body.set_claim_ms(number32());
+    body.set_details(in_.ConsumeBool());
+    for (std::uint32_t i = 0; i < units; ++i) {
+      const BlockHash one = hash();
+      array(std::span(&one, 1));
+    }
+    send(FrameType::kMatch, body);
+  }
+
+  void remove_prefix_or_touch() {
+    if (in_.ConsumeBool()) {
+      wire::TouchRequest body;
+      body.set_ns(ns());
+      body.set_request(number());
+      return send_keys(FrameType::kTouch, body);
+    }
+    wire::RemovePrefixRequest body;
+    body.set_ns(ns());
+    for (std::uint32_t units = small(); units > 0; --units) {
+      const BlockHash one = hash();
+      array(std::span(&one, 1));
+    }
+    send(FrameType::kRemovePrefix, body);
+  }
+
+  void put_inline() {
+    wire::PutRequest body;
+    body.set_ns(ns());
+    body.set_request(number());
+    body.set_deadline_ms(number32());
+    std::vector<wire::KeyRecord> keys = records();
+    std::size_t total = 0;
+    for (wire::KeyRecord& key : keys) {
+      if (total + key.length > limits::kInlinePutMax.count) key.length = 256;
+      total += key.length;
+      const std::uint64_t sum = checksum(payload(key.length));
+      body.add_inline_checksums(honest() ? sum : number());
+    }
+    if (!honest()) total += small();
+    array(std::span<const wire::KeyRecord>(keys));
+    send(FrameType::kPut, body, payload(total));
+  }
+
+  void chunk(std::uint64_t id) {
+    const wire::ChunkRecord record{
+        .key = small(), .last = small() % 2, .offset = number(), .checksum = number()};
+    array(std::span<const wire::ChunkRecord>(&record, 1));
+    send_as(FrameType::kPutData, id, wire::SimpleReply(), payload(number32() % 9'000));
+  }
+
+  sim::LoneSession* client_ = nullptr;
+  std::vector<std::byte> array_;  ///< of the next frame
+};
+
+}  // namespace larder

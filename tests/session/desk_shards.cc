@@ -1,0 +1,300 @@
+#include "tests/session/desk_shards.h"
+
+#include <chrono>
+
+#include "policies/lru_policy.h"
+#include "store/assert.h"
+#include "store/checksum.h"
+
+namespace larder::sim {
+
+namespace {
+constexpr auto kTick = std::chrono::milliseconds(5);
+}
+
+DeskShards::DeskShards(NodeStore& store, std::shared_ptr<NamespaceTable> namespaces, Clock now,
+                       Retired announce_retired)
+    : store_(store), namespaces_(std::move(namespaces)), now_(std::move(now)) {
+  for (std::uint32_t i = 0; i < store.shards(); ++i)
+    desks_.push_back(make_desk(ShardId(i)));
+  for (std::size_t i = 0; i < desks_.size() + 2; ++i)
+    queues_.push_back(std::make_unique<Queue>());
+  SlabDesk::Hooks hooks;
+  hooks.settle = [this] {
+    for (std::uint32_t i = 0; i < store_.shards(); ++i) {
+      ask(ShardId(i), [this](ShardDesk& desk) { desk.evict_over(now_()); });
+    }
+  };
+  hooks.evict_pool = [this](ShardId id, const PoolName& pool, std::uint32_t count) {
+    std::uint32_t evicted = 0;
+    ask(id, [&](ShardDesk& desk) {
+      evicted = desk.shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now_());
+    });
+    return evicted;
+  };
+  hooks.cheapest_slabs = [this](const PoolName& pool) {
+    std::vector<SlabVictim> victims;
+    for (std::uint32_t i = 0; i < store_.shards(); ++i) {
+      ask(ShardId(i), [&](ShardDesk& desk) {
+        const auto one = desk.shard().cheapest_slab(pool.tenant, pool.slot_bytes, now_());
+        if (one) victims.push_back(*one);
+      });
+    }
+    return victims;
+  };
+  hooks.evict_slab = [this](SlabId slab) {
+    for (std::uint32_t i = 0; i < store_.shards(); ++i) {
+      ask(ShardId(i), [slab](ShardDesk& desk) {
+        std::uint32_t cursor = 0;
+        desk.shard().evict_slab(slab, &cursor, 0xffffffff);
+      });
+    }
+  };
+  hooks.tenant_name = namespaces_->namer();
+  hooks.announce_retired = std::move(announce_retired);
+  hooks.log = [](const std::string&) {};
+  slabs_ = std::make_unique<SlabDesk>(store_, std::move(hooks));
+}
+
+DeskShards::~DeskShards() {
+  stop();
+}
+
+std::unique_ptr<ShardDesk> DeskShards::make_desk(ShardId id) {
+  ShardDesk::Hooks hooks;
+  hooks.need_slots = [this, id](const PoolName& pool, std::uint32_t count) {
+    post(slabs_queue(), [this, pool, id, count] { provide(pool, id, count); });
+  };
+  hooks.poke_cheapest = [this] {
+    std::uint32_t best = 0;
+    for (std::uint32_t i = 1; i < store_.shards(); ++i) {
+      if (store_.cheapest[i].load() < store_.cheapest[best].load()) best = i;
+    }
+    post_shard(ShardId(best), [this](ShardDesk& desk) { desk.evict_over(now_()); });
+  };
+  return std::make_unique<ShardDesk>(
+      std::make_unique<Shard>(id, store_, [] { return std::make_unique<LruPolicy>(); }),
+      std::move(hooks));
+}
+
+void DeskShards::provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
+  const bool found = slabs_->provide(pool, count, now_());
+  post_shard(asker, [this, pool, found](ShardDesk& desk) { desk.refilled(pool, found, now_()); });
+}
+
+// -- queues and threads --------------------------------------------------------------------------
+
+void DeskShards::post(std::size_t queue, Task task) {
+  Queue& to = *queues_[queue];
+  {
+    const std::lock_guard lock(to.mutex);
+    to.tasks.push_back(std::move(task));
+  }
+  to.filled.notify_one();
+}
+
+void DeskShards::post_shard(ShardId id, std::function<void(ShardDesk&)> fn) {
+  post(id.value(), [this, id, fn = std::move(fn)] { fn(*desks_[id.value()]); });
+}
+
+void DeskShards::ask(ShardId id, const std::function<void(ShardDesk&)>& fn) {
+  if (!threaded_) return fn(*desks_[id.value()]);
+  struct Answer {
+    std::mutex mutex;
+    std::condition_variable came;
+    bool done = false;
+  };
+  /// Answers when it goes: a shard that dies answers too.
+  struct Promise {
+    explicit Promise(std::shared_ptr<Answer> to) : answer(std::move(to)) {}
+    ~Promise() {
+      const std::lock_guard lock(answer->mutex);
+      answer->done = true;
+      answer->came.notify_one();
+    }
+    std::shared_ptr<Answer> answer;
+  };
+  const auto answer = std::make_shared<Answer>();
+  post_shard(id, [fn, promise = std::make_shared<Promise>(answer)](ShardDesk& desk) { fn(desk); });
+  std::unique_lock lock(answer->mutex);
+  answer->came.wait(lock, [&] { return answer->done; });
+}
+
+void DeskShards::start() {
+  LARDER_ASSERT(!threaded_);
+  threaded_ = true;
+  for (std::size_t i = 0; i < queues_.size(); ++i)
+    queues_[i]->thread = std::thread([this, i] { run_queue(i); });
+}
+
+void DeskShards::stop() {
+  if (!threaded_) return;
+  // The slab keeper and the tenants first: the former waits for shards.
+  for (std::size_t i = queues_.size(); i-- > 0;) {
+    Queue& queue = *queues_[i];
+    {
+      const std::lock_guard lock(queue.mutex);
+      queue.stop = true;
+    }
+    queue.filled.notify_one();
+    queue.thread.join();
+    queue.stop = false;
+  }
+  threaded_ = false;
+}
+
+void DeskShards::run_queue(std::size_t number) {
+  Queue& queue = *queues_[number];
+  auto next_tick = std::chrono::steady_clock::now() + kTick;
+  std::unique_lock lock(queue.mutex);
+  for (;;) {
+    queue.filled.wait_until(lock, next_tick, [&] { return queue.stop || !queue.tasks.empty(); });
+    if (queue.stop && queue.tasks.empty()) return;
+    Task task;
+    if (!queue.tasks.empty()) {
+      task = std::move(queue.tasks.front());
+      queue.tasks.pop_front();
+    }
+    lock.unlock();
+    if (task) task();
+    task = nullptr;
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_tick) {
+      tick(number);
+      next_tick = now + kTick;
+    }
+    lock.lock();
+  }
+}
+
+void DeskShards::tick(std::size_t shard) {
+  if (shard < desks_.size()) desks_[shard]->tick(now_(), 0);
+}
+
+void DeskShards::tick_all() {
+  for (std::size_t i = 0; i < desks_.size(); ++i)
+    tick(i);
+}
+
+bool DeskShards::run_one(std::size_t number) {
+  Queue& queue = *queues_[number];
+  if (queue.tasks.empty()) return false;
+  const Task task = std::move(queue.tasks.front());
+  queue.tasks.pop_front();
+  task();
+  return true;
+}
+
+void DeskShards::run_all() {
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < queues_.size(); ++i)
+      any = run_one(i) || any;
+  }
+}
+
+void DeskShards::kill_shard(ShardId id) {
+  const auto replace = [this, id] {
+    std::deque<Task> lost;
+    {
+      const std::lock_guard lock(queues_[id.value()]->mutex);
+      lost.swap(queues_[id.value()]->tasks);
+    }
+    desks_[id.value()] = nullptr;
+    lost.clear();
+    desks_[id.value()] = make_desk(id);
+    desks_[id.value()]->shard().rebuild();
+  };
+  if (threaded_) {
+    post(id.value(), replace);
+  } else {
+    replace();
+  }
+}
+
+// -- the ports -----------------------------------------------------------------------------------
+
+void DeskShards::send(ShardId to, std::shared_ptr<ReserveCall> call) {
+  post_shard(to, [this, call = std::move(call)](ShardDesk& desk) { desk.reserve(call, now_()); });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<ClaimCall> call) {
+  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
+    run_claims(desk.shard(), *call);
+    call->answer();
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<EraseCall> call) {
+  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
+    run_erases(desk.shard(), *call);
+    call->answer();
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<ScanCall> call) {
+  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
+    run_scan(desk.shard(), *call);
+    call->answer();
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const RequestNote> note) {
+  post_shard(to, [note](ShardDesk& desk) { desk.shard().on_request(note->context); });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const RequestEndNote> note) {
+  post_shard(to, [this, note](ShardDesk& desk) {
+    desk.shard().on_request_end(note->request, note->output_tokens, note->touches);
+    desk.evict_over(now_());
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const TouchNote> note) {
+  post_shard(to, [this, note](ShardDesk& desk) {
+    desk.shard().touch(note->touches, note->request);
+    desk.evict_over(now_());
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const AbortNote> note) {
+  post_shard(to, [note](ShardDesk& desk) { run_aborts(desk.shard(), *note); });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const DropClaimsNote> note) {
+  post_shard(to, [note](ShardDesk& desk) {
+    while (!desk.shard().drop_claims(note->session, 64)) {
+    }
+  });
+}
+void DeskShards::send(ShardId to, std::shared_ptr<const QuarantineNote> note) {
+  post_shard(to, [note](ShardDesk& desk) { desk.shard().quarantine(note->key); });
+}
+void DeskShards::send(std::shared_ptr<OpenNamespaceCall> call) {
+  post(tenants_queue(), [this, call = std::move(call)] {
+    call->result = namespaces_->open(call->tenant, call->spec);
+    call->answer();
+  });
+}
+
+Held held_in(const NodeStore& store) {
+  Held held;
+  for (const auto& index : store.indexes) {
+    for (std::uint32_t i = 0; i < index->entry_limit(); ++i) {
+      const EntryWord word = EntryWord::unpack(index->entry(EntryId(i)).word.load());
+      held.leases += word.leases;
+      if (word.state == EntryState::kFilling) held.filling += 1;
+      if (word.state == EntryState::kClaimed) held.claimed += 1;
+      if (word.state == EntryState::kRemoved) held.removed += 1;
+    }
+  }
+  return held;
+}
+
+Bytes whole_bytes(const NodeStore& store) {
+  Bytes sum;
+  for (const auto& index : store.indexes) {
+    for (std::uint32_t i = 0; i < index->entry_limit(); ++i) {
+      const Entry& entry = index->entry(EntryId(i));
+      if (EntryWord::unpack(entry.word.load()).state != EntryState::kCommitted) continue;
+      const SlotRef slot = unpack_slot(entry.slot.load());
+      LARDER_ASSERT(checksum({store.slabs.data(slot), entry.length.load()}) ==
+                    store.slabs.header(slot)->checksum);
+      sum = sum + store.slabs.slot_bytes(slot);
+    }
+  }
+  return sum;
+}
+
+}  // namespace larder::sim

@@ -1,0 +1,345 @@
+// One session, step by step: what a client may do that no well-behaved one does, and what comes at
+// the wrong moment. A daemon must not crash, and no byte may land in a slot that is not the op's.
+
+#include <boost/test/unit_test.hpp>
+
+#include "actors/session_lookup.h"
+#include "store/checksum.h"
+#include "tests/session/lone_session.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::KeyStatus;
+
+constexpr std::uint32_t kLength = 4096;
+
+NamespaceSpec spec(bool flat = false) {
+  NamespaceSpec out;
+  out.fingerprint.model = "m";
+  out.fingerprint.flat = flat;
+  out.unit_tokens = flat ? 0 : 16;
+  out.groups.push_back({GroupKind::kFull, flat ? 0U : 16U, 0, {}});
+  return out;
+}
+
+struct Fixture {
+  Fixture() { make_client(true); }
+  ~Fixture() {
+    client = nullptr;
+    other = nullptr;
+  }
+
+  void make_client(bool is_unix) {
+    client = nullptr;
+    client = make(is_unix);
+  }
+  std::unique_ptr<sim::LoneSession> make(bool is_unix) {
+    auto made = std::make_unique<sim::LoneSession>(
+        node, sim::LoneSession::Options{.id = ++sessions, .is_unix = is_unix}, now);
+    wire::HelloRequest hello;
+    hello.set_version_min(1);
+    hello.set_version_max(1);
+    hello.set_want_shm(is_unix);
+    made->add({.type = FrameType::kHello, .id = 1, .body = &hello});
+    const auto body = open_body(spec());
+    made->add({.type = FrameType::kOpenNamespace, .id = 2, .body = &body});
+    work(*made);
+    (void)made->replies();
+    return made;
+  }
+  static wire::OpenNamespaceRequest open_body(const NamespaceSpec& spec) {
+    wire::OpenNamespaceRequest body;
+    body.set_model(spec.fingerprint.model);
+    body.set_flat(spec.fingerprint.flat);
+    body.set_unit_tokens(spec.unit_tokens);
+    body.set_ranks(1);
+    body.add_groups()->set_block_tokens(spec.groups[0].block_tokens);
+    return body;
+  }
+
+  void work(sim::LoneSession& session) {
+    session.send_all(now);
+    session.settle(now);
+  }
+  /// Status of the reply of `id`; kUnknown when there was none.
+  template <class Body>
+  absl::StatusCode answer(std::uint64_t id) {
+    auto code = absl::StatusCode::kUnknown;
+    for (const auto& reply : client->replies()) {
+      if (reply.header.id != id) continue;
+      Body body;
+      BOOST_TEST(parse_body(reply.body, body));
+      code = static_cast<absl::StatusCode>(body.status().code());
+    }
+    return code;
+  }
+
+  static std::uint64_t ns(bool flat = false) {
+    return namespace_id("default", spec(flat).fingerprint).value();
+  }
+  static wire::KeyRecord key(std::uint64_t n, std::uint32_t length = kLength) {
+    wire::KeyRecord out;
+    out.hash = out.anchor = {n, n};
+    out.length = length;
+    return out;
+  }
+  void put_start(std::uint64_t id, std::span<const wire::KeyRecord> keys) {
+    wire::PutStartRequest body;
+    body.set_ns(ns());
+    client->add(
+        {.type = FrameType::kPutStart, .id = id, .body = &body, .array = std::as_bytes(keys)});
+  }
+  /// Sources at offset 0 of keys 0, 1, …
+  void put_part(std::uint64_t id, std::uint64_t put, const std::vector<wire::PutSource>& sources,
+                std::span<const std::byte> payload, std::uint32_t payload_said) {
+    wire::PutPartRequest body;
+    body.set_put(put);
+    body.set_sources(static_cast<std::uint32_t>(sources.size()));
+    std::vector<std::byte> array;
+    wire::append(array, std::span<const wire::PutSource>(sources));
+    const std::vector<std::uint64_t> offsets(sources.size(), 0);
+    wire::append(array, std::span<const std::uint64_t>(offsets));
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      body.add_checksums(checksum(payload));
+    client->add_bytes(make_head({.type = FrameType::kPutPart,
+                                 .id = id,
+                                 .body = &body,
+                                 .array = array,
+                                 .payload = payload_said}));
+    client->add_bytes(payload);
+  }
+  void cancel(std::uint64_t id) {
+    wire::CancelRequest body;
+    body.set_id(id);
+    client->add({.type = FrameType::kCancel, .id = 99, .body = &body});
+  }
+
+  Time now = Time(std::chrono::hours(1));
+  std::uint64_t sessions = 0;
+  sim::SessionNode node{
+      {.capacity = Bytes{1 << 20}, .shards = 1, .lease_ms = 200, .now = [this] { return now; }}};
+  std::unique_ptr<sim::LoneSession> client, other;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(session_alone, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_part_that_mixes_streamed_and_shared_pieces_is_refused) {
+  const wire::KeyRecord keys[] = {key(1), key(2)};
+  put_start(10, keys);
+  work(*client);
+  (void)client->replies();
+  const std::vector<std::byte> bytes(100);
+  put_part(11, 10,
+           {{.key = 0, .region = 1, .length = 1000},
+            {.key = 1, .region = wire::PutSource::kStream, .length = 100}},
+           bytes, 100);
+  work(*client);
+  BOOST_TEST((answer<wire::SimpleReply>(11) == absl::StatusCode::kInvalidArgument));
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_without_payload_is_nothing) {
+  wire::PutRequest put;
+  put.set_ns(ns());
+  const wire::KeyRecord keys[] = {key(1, 100'000)};
+  client->add(
+      {.type = FrameType::kPut, .id = 10, .body = &put, .array = std::as_bytes(std::span(keys))});
+  work(*client);
+  const wire::ChunkRecord chunk{.key = 0, .last = 1};
+  client->add(
+      {.type = FrameType::kPutData, .id = 10, .array = std::as_bytes(std::span(&chunk, 1))});
+  work(*client);
+  BOOST_TEST(client->alive());
+}
+
+/// The block of a part that failed goes back to its pool: nothing may be received into it.
+BOOST_AUTO_TEST_CASE(bytes_of_a_stream_never_land_in_a_slot_that_was_given_back) {
+  const wire::KeyRecord keys[] = {key(1)};
+  put_start(10, keys);
+  work(*client);
+  const std::vector<std::byte> half(2000, std::byte{0xee});
+  // First a piece of a region that is not there, then a streamed one, torn in its middle.
+  put_part(11, 10, {{.key = 0, .region = 5, .length = 1000}}, {}, 0);
+  put_part(12, 10, {{.key = 0, .region = wire::PutSource::kStream, .length = 4000}}, half, 4000);
+  client->send_all(now);
+  client->settle(now);
+
+  // Whoever comes next gets the slot.
+  other = make(false);
+  wire::PutRequest put;
+  put.set_ns(ns());
+  const wire::KeyRecord theirs[] = {key(2)};
+  const std::vector<std::byte> good(kLength, std::byte{0x11});
+  put.add_inline_checksums(checksum(good));
+  other->add(
+      {.type = FrameType::kPut, .id = 3, .body = &put, .array = std::as_bytes(std::span(theirs))},
+      good);
+  work(*other);
+  client->add_bytes(half);
+  work(*client);
+
+  const Index& index = *node.store().indexes[0];
+  const BlockKey block{NamespaceId(ns()), theirs[0].hash, GroupId(0), Rank(0)};
+  const EntryId found = index.find(block);
+  BOOST_REQUIRE((found != kNoEntry));
+  const SlotRef slot = unpack_slot(index.entry(found).slot.load());
+  BOOST_TEST(checksum({node.store().slabs.data(slot), kLength}) ==
+             node.store().slabs.header(slot)->checksum);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_answer_does_not_reach_another_call_of_the_same_id) {
+  auto body = open_body(spec());
+  body.set_model("another");
+  client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &body});
+  cancel(10);
+  const wire::KeyRecord keys[] = {key(1)};
+  put_start(10, keys);
+  client->send_all(now);
+  client->settle(now);
+  // The id was not free before the first call's answer came; now it is.
+  BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kAlreadyExists));
+  put_start(10, keys);
+  work(*client);
+  BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kOk));
+  BOOST_TEST(sim::held_in(node.store()).filling == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_removal_that_a_shard_lost_waits_for_the_other_answers) {
+  sim::SessionNode two({.capacity = Bytes{1 << 20}, .shards = 2, .now = [this] { return now; }});
+  sim::LoneSession session(two, {.id = 50, .is_unix = false}, now);
+  wire::HelloRequest hello;
+  hello.set_version_min(1);
+  hello.set_version_max(1);
+  const auto open = open_body(spec());
+  session.add({.type = FrameType::kHello, .id = 1, .body = &hello});
+  session.add({.type = FrameType::kOpenNamespace, .id = 2, .body = &open});
+  session.send_all(now);
+  session.settle(now);
+  // A chain of blocks in both shards.
+  wire::PutRequest put;
+  put.set_ns(ns());
+  std::vector<wire::KeyRecord> keys;
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    keys.push_back(key(n, 256));
+    keys.back().anchor = {n * 0x9e3779b97f4a7c15ULL, n * 0x9e3779b97f4a7c15ULL};
+    keys.back().position = static_cast<std::uint32_t>(n - 1);
+    if (n > 1) keys.back().parent = keys[n - 2].hash;
+    put.add_inline_checksums(checksum(std::vector<std::byte>(256)));
+  }
+  const std::vector<std::byte> bytes(8 * 256);
+  session.add(
+      {.type = FrameType::kPut, .id = 3, .body = &put, .array = std::as_bytes(std::span(keys))},
+      bytes);
+  session.send_all(now);
+  session.settle(now);
+  BOOST_REQUIRE(two.store().indexes[0]->size() > 0);
+  BOOST_REQUIRE(two.store().indexes[1]->size() > 0);
+
+  wire::RemovePrefixRequest remove;
+  remove.set_ns(ns());
+  session.add({.type = FrameType::kRemovePrefix,
+               .id = 10,
+               .body = &remove,
+               .array = std::as_bytes(std::span(&keys[0].hash, 1))});
+  (void)session.replies();
+  session.send_all(now);
+  // Both scans, then the erasing of one shard, which dies with it in its queue.
+  for (std::uint32_t shard = 0; shard < 2; ++shard) {
+    two.shards().run_one(shard);
+    session.deliver(10, now);
+  }
+  two.shards().kill_shard(ShardId(0));
+  session.deliver(10, now);
+  // The same id again, for a list: the answer of the other shard is not one.
+  wire::ListRequest list;
+  list.set_ns(ns());
+  session.add({.type = FrameType::kList, .id = 10, .body = &list});
+  session.send_all(now);
+  session.settle(now);
+  std::vector<absl::StatusCode> codes;
+  for (const auto& reply : session.replies()) {
+    wire::SimpleReply body;
+    if (reply.header.id != 10) continue;
+    BOOST_TEST(parse_body(reply.body, body));
+    codes.push_back(static_cast<absl::StatusCode>(body.status().code()));
+  }
+  BOOST_TEST(
+      (codes == std::vector{absl::StatusCode::kAlreadyExists, absl::StatusCode::kUnavailable}));
+}
+
+BOOST_AUTO_TEST_CASE(a_flat_namespace_has_no_prefixes) {
+  const auto open = open_body(spec(true));
+  client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &open});
+  wire::PutRequest put;
+  put.set_ns(ns(true));
+  wire::KeyRecord keys[] = {key(1)};
+  keys[0].flags = wire::kKeyFlat;
+  keys[0].position = 5;
+  const std::vector<std::byte> bytes(kLength);
+  put.add_inline_checksums(checksum(bytes));
+  client->send_all(now);
+  client->settle(now);
+  client->add(
+      {.type = FrameType::kPut, .id = 11, .body = &put, .array = std::as_bytes(std::span(keys))},
+      bytes);
+  work(*client);
+  wire::RemovePrefixRequest remove;
+  remove.set_ns(ns(true));
+  const BlockHash name{7, 7};
+  client->add({.type = FrameType::kRemovePrefix,
+               .id = 12,
+               .body = &remove,
+               .array = std::as_bytes(std::span(&name, 1))});
+  work(*client);
+  BOOST_TEST((answer<wire::SimpleReply>(12) == absl::StatusCode::kFailedPrecondition));
+}
+
+BOOST_AUTO_TEST_CASE(a_time_to_live_beyond_all_clocks_is_refused) {
+  auto open = open_body(spec());
+  open.set_model("ttl");
+  for (const std::uint64_t ttl : {~0ULL, 1ULL << 62, 20'000'000'000'000ULL}) {
+    open.set_ttl_ms(ttl);
+    client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &open});
+    work(*client);
+    BOOST_TEST((answer<wire::OpenNamespaceReply>(10) == absl::StatusCode::kInvalidArgument));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_after_a_long_quiet_time_does_not_count_as_unread) {
+  wire::WaitRequest wait;
+  wait.set_ns(ns());
+  wait.set_deadline_ms(1000);
+  const wire::KeyRecord keys[] = {key(1)};
+  client->add(
+      {.type = FrameType::kWait, .id = 10, .body = &wait, .array = std::as_bytes(std::span(keys))});
+  work(*client);
+  for (int n = 0; n < 11; ++n) {
+    now += milliseconds(100);  // lease_ms = 200
+    client->on_time(now);
+  }
+  BOOST_REQUIRE(client->alive());
+  BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kOk));
+}
+
+/// What dies with a shard's queue: the slot of a put that was given up meanwhile.
+BOOST_AUTO_TEST_CASE(a_put_given_up_while_its_shard_dies_leaves_no_slot_behind) {
+  const wire::KeyRecord keys[] = {key(1), key(2)};
+  put_start(10, keys);
+  work(*client);
+  BOOST_REQUIRE(sim::held_in(node.store()).filling == 2U);
+
+  client->end();  // its abort stands in the shard's queue
+  node.shards().kill_shard(ShardId(0));
+  client->settle(now);
+
+  BOOST_TEST(sim::held_in(node.store()).filling == 0U);
+  BOOST_TEST(node.store().ledger.used().count == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder
