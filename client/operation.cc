@@ -53,6 +53,13 @@ void Operation::finish_with(absl::StatusCode code, std::string message) {
   finish();
 }
 
+void Operation::finish_unanswered(absl::StatusCode code, std::string message) {
+  LARDER_ASSERT(!finished_);
+  completion_.code = code;
+  completion_.message = std::move(message);
+  finish();
+}
+
 absl::StatusOr<std::uint64_t> Operation::send_call(Link& link, OutFrame frame) {
   // The first frame's id is the operation's own, known to the caller since the submission.
   const std::uint64_t frame_id = frames_.empty() ? id : link.new_id();

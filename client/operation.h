@@ -57,6 +57,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Duration deadline() const { return deadline_; }
   /// Ends it with one status for the call and for every key that has none yet.
   void finish_with(absl::StatusCode code, std::string message);
+  /// Ends it not knowing what became of its keys: those that have no answer say kUnavailable.
+  void finish_unanswered(absl::StatusCode code, std::string message);
 
   // -- the engine's
   // ---------------------------------------------------------------------------------

@@ -270,13 +270,8 @@ void ShmPut::give_up(Link* link, absl::StatusCode code, std::string message) {
   if (verdict == Verdict::kWait) return;
   forget_frames(link);
   link->bury(frame_, std::exchange(held_, {}));
-  if (verdict == Verdict::kAnswerLost) {
-    for (const std::uint32_t key : sent_keys_)
-      completion_.keys[key] = KeyStatus::kOk;
-    message = kCommittedAnswerLost;
-  } else {
-    link->tell_cancel(frame_);
-  }
+  if (verdict == Verdict::kAnswerLost) return finish_unanswered(code, kCommittedAnswerLost);
+  link->tell_cancel(frame_);
   finish_with(code, std::move(message));
 }
 

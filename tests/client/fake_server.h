@@ -38,6 +38,7 @@ struct Faults {
   std::atomic<bool> stale{false};      ///< generations are raised behind each get reply
   std::atomic<bool> hold_puts{false};  ///< shm puts are copied, then neither committed nor answered
   std::atomic<bool> lose_put_reply{false};  ///< shm puts are committed and not answered
+  std::atomic<bool> die_committed{false};   ///< dies behind the word of an shm put: nothing stored
   std::atomic<int> chunks{-1};              ///< GetData frames until it stops sending; -1: all
   std::atomic<bool> no_acks{false};         ///< streamed puts are wanted, taken, never acknowledged
   std::atomic<bool> garbage{false};         ///< the next reply is no frame

@@ -125,6 +125,27 @@ BOOST_DATA_TEST_CASE(a_lost_connection_ends_calls_at_once, data::make(sim::kPath
   BOOST_TEST((watch.elapsed() < std::chrono::seconds(3)));
 }
 
+BOOST_DATA_TEST_CASE(a_daemon_that_dies_behind_its_word_has_stored_nothing_for_sure,
+                     data::make({Path::kStaged, Path::kAttach}), path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("word");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 2, 100'000);
+  pair.server.faults.die_committed = true;
+
+  const Completion whole = pair.client->put(ns, batch.keys, batch.sources, {});
+  const auto layers = pair.client->put_start(ns, batch.keys, {});
+  BOOST_REQUIRE(layers.ok());
+  const Completion end = pair.client->put_end(layers->id);
+
+  for (const Completion& done : {whole, end}) {
+    sim::check_code(done, absl::StatusCode::kUnavailable);
+    BOOST_TEST(done.message == "committed, answer lost");
+    BOOST_TEST((done.keys == std::vector(2, KeyStatus::kUnavailable)));
+  }
+  BOOST_TEST(pair.server.blocks() == 0U);
+}
+
 BOOST_DATA_TEST_CASE(a_daemon_that_was_restarted_while_nothing_ran_is_not_noticed,
                      data::make(sim::kPaths), path) {
   sim::Pair pair(path);
