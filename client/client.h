@@ -93,7 +93,9 @@ class View {
 /// Thread-safe; nothing throws. Operations come in two forms: `submit_…` returns an id at once and
 /// ends in one Completion; the form without `submit` waits for it. A deadline is time without
 /// progress. When the daemon dies, calls in flight end with UNAVAILABLE and the client connects
-/// again by itself (namespaces and regions are opened again). Buffers belong to the caller and must
+/// again by itself (namespaces and regions are opened again). A call made without a connection has
+/// an attempt to connect made for it, at most 20 ms after the last one's end, and is UNAVAILABLE
+/// when that fails; all calls that wait share it. Buffers belong to the caller and must
 /// stay untouched until the completion; after it, the library never touches them.
 class Client {
  public:

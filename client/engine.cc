@@ -14,8 +14,6 @@ namespace {
 
 /// A connection that was quiet for so long is looked at before it is used.
 constexpr Duration kQuiet = std::chrono::milliseconds(10);
-/// A call that finds no connection fails at once when an attempt failed so short ago.
-constexpr Duration kAttemptGap = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -184,24 +182,25 @@ void Engine::run_loop(Lock& lock, const OperationPtr& op) {
     } else if (stopping_) {
       give_up(op, absl::StatusCode::kCancelled, "the client is closed");
     } else if (link_ == nullptr && connecting_) {
-      wait_for_driver(lock, op);
-    } else if (link_ == nullptr && !connect_failure_.ok() && now < failed_at_ + kAttemptGap) {
-      give_up(op, connect_failure_.code(), std::string(connect_failure_.message()));
+      wait_for_turn(lock, op, Time::max());
+    } else if (link_ == nullptr && now < next_connect()) {
+      wait_for_turn(lock, op, next_connect());
     } else if (link_ == nullptr) {
       connect(lock, std::min(options_.connect_deadline, op->progress + op->deadline() - now));
     } else if (driver_ != nullptr && driver_ != this) {
       flush(now);
       if (link_ != nullptr && !link_->writer().empty()) wake_driver();
-      if (!op->retired) wait_for_driver(lock, op);
+      if (!op->retired) wait_for_turn(lock, op, Time::max());
     } else {
       drive(lock, op);
     }
   }
 }
 
-void Engine::wait_for_driver(Lock& lock, const OperationPtr& op) {
+/// Until somebody wakes it, its deadline, or `until`.
+void Engine::wait_for_turn(Lock& lock, const OperationPtr& op, Time until) {
   waiting_.push_back(op.get());
-  op->wake.wait_until(lock, op->progress + op->deadline());
+  op->wake.wait_until(lock, std::min(until, op->progress + op->deadline()));
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), op.get()));
 }
 

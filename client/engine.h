@@ -32,7 +32,9 @@ struct HeldLease {
 /// A thread in run() drives until its own operation is finished, completing others' on the way;
 /// other threads sleep and take the role over. The background thread drives only while submitted
 /// operations are under way and nobody else does; a thread in run() takes the role from it. It also
-/// keeps the timers: heartbeats, deadlines, leases, reconnects. Bytes of shared memory are copied
+/// keeps the timers: heartbeats, deadlines, leases, reconnects. An operation that finds no
+/// connection has one attempt made for it (attempts are kAttemptGap apart, and serve all who wait);
+/// with nothing under way the attempts back off. Bytes of shared memory are copied
 /// without the lock: by the thread in run() for its own operation, by the background for submitted
 /// ones. Everything here is guarded by `mutex_`, but for what says otherwise.
 class Engine {
@@ -97,7 +99,7 @@ class Engine {
   void do_work(Lock& lock, const OperationPtr& op);
   void expire(Time now);
   void expire_op(const OperationPtr& op, Time now);
-  void wait_for_driver(Lock& lock, const OperationPtr& op);
+  void wait_for_turn(Lock& lock, const OperationPtr& op, Time until);
   void run_loop(Lock& lock, const OperationPtr& op);
 
   // engine_drive.cc: the socket
@@ -126,6 +128,7 @@ class Engine {
   void connect(Lock& lock, Duration limit);
   HandshakePlan make_plan() const;
   void install(std::unique_ptr<Link> link);
+  Time next_connect() const;
   void fail_pending(const absl::Status& why);
   bool background_needed() const;
 
@@ -163,8 +166,9 @@ class Engine {
   bool connected_once_ = false;
   bool ping_under_way_ = false;
   absl::Status connect_failure_;
-  Time failed_at_;
-  Time next_attempt_;
+  Time attempt_began_;
+  Time attempt_ended_;
+  Time next_attempt_;  ///< the background's own, with nothing under way
   Duration backoff_{0};
 
   bool stopping_ = false;

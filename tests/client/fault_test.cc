@@ -183,6 +183,59 @@ BOOST_AUTO_TEST_CASE(without_a_daemon_calls_fail_fast_and_say_what_to_do) {
   BOOST_TEST((watch.elapsed() < std::chrono::seconds(2)));
 }
 
+BOOST_DATA_TEST_CASE(a_call_finds_a_daemon_that_is_back_however_long_it_was_gone,
+                     data::make(sim::kPaths), path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("back");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 2, 1000);
+  for (int round = 0; round < 4; ++round) {
+    pair.server.stop();
+    sim::check_code(pair.client->get(ns, batch.keys, batch.targets, {}),
+                    absl::StatusCode::kUnavailable);
+    // The background's attempts are hundreds of milliseconds apart by now.
+    std::this_thread::sleep_for(milliseconds(400));
+    BOOST_TEST(!pair.client->server_stats().ok());
+    pair.server.start();
+
+    if (round % 2 == 0) {
+      sim::check_all(pair.client->get(ns, batch.keys, batch.targets, {}), 2, KeyStatus::kMiss);
+      continue;
+    }
+    pair.client->submit_get(ns, batch.keys, batch.target_lists(), {});
+    const std::vector<Completion> done = sim::drain(*pair.client, 1);
+    BOOST_REQUIRE(done.size() == 1);
+    sim::check_all(done[0], 2, KeyStatus::kMiss);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_calls_without_a_daemon_share_few_attempts_to_connect) {
+  sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+  pair.server.stop();
+  pair.server.faults.drop_on = static_cast<int>(FrameType::kHello);
+  pair.server.start();
+  const int before = pair.server.connections();
+  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
+  const sim::Stopwatch watch;
+
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] {
+      while (watch.elapsed() < milliseconds(500)) {
+        calls.fetch_add(1);
+        if (!absl::IsUnavailable(pair.client->server_stats().status())) wrong.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  BOOST_TEST(wrong.load() == 0);
+  BOOST_TEST(calls.load() > 16 * 4);
+  BOOST_TEST(pair.server.connections() - before <= watch.elapsed() / milliseconds(20) + 1);
+}
+
 BOOST_AUTO_TEST_CASE(the_background_finds_a_daemon_that_came_back) {
   sim::Pair pair(Path::kStaged);
   pair.server.stop();

@@ -45,7 +45,6 @@ BOOST_AUTO_TEST_CASE(acknowledged_blocks_are_hits_after_kill_9) {
               down.code == absl::StatusCode::kDeadlineExceeded));
   daemon.start();
 
-  sim::Daemon::wait_connected(*client);
   // The same client: it connects again and opens its namespace again by itself.
   BOOST_TEST(hits(*client, ns, batch) == 400U);
   const auto other = daemon.tcp_client();
@@ -78,7 +77,6 @@ BOOST_AUTO_TEST_CASE(removed_blocks_stay_removed) {
   sim::check_all(client->remove(ns, batch.keys), 20, KeyStatus::kOk);
   daemon.kill();
   daemon.start();
-  sim::Daemon::wait_connected(*client);
   BOOST_TEST(hits(*client, ns, batch) == 0U);
 }
 
@@ -109,7 +107,6 @@ BOOST_AUTO_TEST_CASE(a_damaged_header_is_a_miss_and_the_rest_serves) {
     headers.put(static_cast<char>(byte ^ 0x10));
   }
   daemon.start();
-  sim::Daemon::wait_connected(*client);
   BOOST_TEST(hits(*client, ns, batch) == 19U);
 }
 
