@@ -201,7 +201,7 @@ void Engine::on_reply_frame(FrameReader::Frame& frame, Time now) {
       frame.header.type == FrameType::kGetData || frame.header.type == FrameType::kPutData;
   if (op == nullptr) {
     if (data) return;
-    link->on_late_reply(id);
+    link->on_own_reply(frame);
     // Hits that nobody waits for any more: their leases end now.
     if (frame.header.type == FrameType::kGet && link->terms.shm && !frame.array.empty()) {
       link->release(id);
@@ -220,7 +220,9 @@ void Engine::on_reply_frame(FrameReader::Frame& frame, Time now) {
 }
 
 void Engine::resume_stalled() {
-  if (link_ == nullptr || link_->stalled.empty() || !shared_.staging.take_freed()) return;
+  if (link_ == nullptr || link_->stalled.empty()) return;
+  const bool answered = link_->take_region_answered();
+  if (!shared_.staging.take_freed() && !answered) return;
   const std::vector<OperationPtr> stalled = std::exchange(link_->stalled, {});
   for (const OperationPtr& op : stalled) {
     if (op->retired || link_ == nullptr) continue;

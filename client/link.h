@@ -103,22 +103,25 @@ class Link {
   void give_back(const Held& held);
   /// A put that was given up keeps what it holds until its reply comes.
   void bury(std::uint64_t id, const Held& held) { buried_[id] = held; }
-  void on_late_reply(std::uint64_t id);
+  /// A reply that no operation waits for: of a put that was given up, or of a region.
+  void on_own_reply(const FrameReader::Frame& frame);
   /// The connection is over: everything staged is free again.
   void give_back_buried();
 
   // -- regions and slabs --------------------------------------------------------------------------
-  /// Announces a region (again).
-  absl::Status send_region(const Region& region);
-  /// Announces the staging memory, once.
-  absl::Status announce_staging();
+  /// True when the daemon has mapped the region; asks it to, once, and answers false until it has
+  /// said something: stalled operations are resumed then. An error when it refused.
+  absl::StatusOr<bool> map_region(const Region& region);
+  /// What was refused is asked for again when it is needed next.
+  void forget_refusals();
+  bool take_region_answered() { return std::exchange(region_answered_, false); }
   void on_slab_notice(FrameReader::Frame& frame);
   void on_slab_retired(const FrameReader::Frame& frame);
   std::shared_ptr<const SlabMap> slab(SlabId id) const;
 
   /// Whose memory the payload under way goes to.
   std::shared_ptr<Operation> payload_owner;
-  /// Wait for staging memory.
+  /// Wait for staging memory, or for a region to be mapped.
   std::vector<std::shared_ptr<Operation>> stalled;
   Time sent_at;
   Time received_at;
@@ -136,7 +139,12 @@ class Link {
   std::optional<ControlPage> page_;
   std::vector<std::uint32_t> free_words_;
   std::vector<std::uint64_t> releases_;
-  bool staging_announced_ = false;
+  struct AskedRegion {
+    std::uint64_t frame = 0;
+    std::optional<absl::Status> answer;
+  };
+  absl::flat_hash_map<std::uint32_t, AskedRegion> asked_regions_;
+  bool region_answered_ = false;
 };
 
 }  // namespace larder

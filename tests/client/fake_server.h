@@ -32,6 +32,7 @@ struct Faults {
   std::atomic<bool> frozen{false};    ///< neither reads nor writes
   std::atomic<int> delay_ms{0};       ///< before each reply
   std::atomic<int> error_code{0};     ///< of every reply but Hello's
+  std::atomic<bool> refuse_regions{false};
   std::atomic<int> drop_on{0};        ///< FrameType at which the connection is closed
   std::atomic<bool> truncate{false};  ///< the next reply is cut and the connection closed
   std::atomic<bool> wrong_checksum{false};

@@ -2,6 +2,7 @@
 
 #include <boost/test/data/test_case.hpp>
 
+#include "client/regions.h"
 #include "tests/client/fixture.h"
 
 namespace larder {
@@ -123,6 +124,47 @@ BOOST_DATA_TEST_CASE(a_lost_connection_ends_calls_at_once, data::make(sim::kPath
   sim::check_code(done, absl::StatusCode::kUnavailable);
   BOOST_TEST((done.keys == std::vector(2, KeyStatus::kUnavailable)));
   BOOST_TEST((watch.elapsed() < std::chrono::seconds(3)));
+}
+
+BOOST_AUTO_TEST_CASE(staging_memory_that_is_refused_ends_the_put_with_the_reason) {
+  for (const std::size_t bytes : {std::size_t{1000}, Staging::kBytesMax + 1}) {
+    sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+    const NamespaceSpec spec = sim::chain_spec("refused");
+    const NamespaceId ns = *pair.client->open_namespace(spec);
+    sim::Batch batch(spec, 1, 1, bytes);
+    pair.server.faults.refuse_regions = true;
+
+    for (int n = 0; n < 2; ++n) {
+      const Completion done = pair.client->put(ns, batch.keys, batch.sources, {});
+      sim::check_code(done, absl::StatusCode::kResourceExhausted);
+      BOOST_TEST((done.keys == std::vector{KeyStatus::kNoSpace}));
+      BOOST_TEST(done.message.find("staging memory") != std::string::npos, done.message);
+      BOOST_TEST(done.message.find("over the quota of regions") != std::string::npos, done.message);
+    }
+    BOOST_TEST(pair.server.seen(FrameType::kPut) == 0);
+    pair.server.faults.refuse_regions = false;
+
+    sim::check_all(pair.client->put(ns, batch.keys, batch.sources, {}), 1, KeyStatus::kOk);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(puts_wait_together_for_the_answer_to_their_staging_memory) {
+  sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+  const NamespaceSpec spec = sim::chain_spec("staging");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  std::vector<std::unique_ptr<sim::Batch>> batches;
+  pair.server.faults.delay_ms = 30;
+
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    batches.push_back(std::make_unique<sim::Batch>(spec, n + 1, 2, 10'000));
+    pair.client->submit_put(ns, batches[n]->keys, batches[n]->source_lists(), {});
+  }
+  const std::vector<Completion> done = sim::drain(*pair.client, 4);
+
+  BOOST_REQUIRE(done.size() == 4);
+  for (const Completion& one : done)
+    sim::check_all(one, 2, KeyStatus::kOk);
+  BOOST_TEST(pair.server.seen(FrameType::kRegisterRegion) == 1);
 }
 
 BOOST_DATA_TEST_CASE(a_daemon_that_dies_behind_its_word_has_stored_nothing_for_sure,
