@@ -36,6 +36,16 @@ void Link::queue_releases() {
   tell(FrameType::kRelease, body);
 }
 
+void Link::ask_to_verify(NamespaceId ns, std::span<const wire::KeyRecord> keys) {
+  wire::GetRequest body;
+  body.set_ns(ns.value());
+  body.set_verify(true);
+  (void)writer_.push({.head = make_head({.type = FrameType::kGet,
+                                         .id = new_id(),
+                                         .body = &body,
+                                         .array = std::as_bytes(keys)})});
+}
+
 std::shared_ptr<Operation> Link::call(std::uint64_t id) const {
   const auto at = calls_.find(id);
   return at == calls_.end() ? nullptr : at->second;

@@ -80,6 +80,9 @@ class Link {
   void release(std::uint64_t get_id) { releases_.push_back(get_id); }
   bool has_releases() const { return !releases_.empty(); }
   void queue_releases();
+  /// Of blocks that came with other bytes than their checksum: the daemon looks at its own, and
+  /// quarantines what is bad. Nobody waits for what it answers.
+  void ask_to_verify(NamespaceId ns, std::span<const wire::KeyRecord> keys);
 
   // -- calls under way ----------------------------------------------------------------------------
   /// Replies and data of `id` go to `op` until forget(id).
