@@ -19,6 +19,7 @@ constexpr Duration kQuiet = std::chrono::milliseconds(10);
 
 bool Engine::admit(const OperationPtr& op) {
   op->id = ++shared_.last_frame_id;
+  if (op->finished()) return false;  // its arguments were wrong
   if (stopping_) {
     op->finish_with(absl::StatusCode::kCancelled, "the client is closed");
   } else if (ops_.size() >= limits::kSessionBatchesMax) {

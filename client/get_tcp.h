@@ -12,8 +12,7 @@ namespace larder {
 /// scratch memory.
 class TcpGet final : public Get {
  public:
-  TcpGet(Request request, Duration deadline)
-      : Get(std::move(request), deadline, Mode::kStream) {}
+  TcpGet(Request request, Duration deadline) : Get(std::move(request), deadline, Mode::kStream) {}
 
   void on_reply(Link& link, FrameReader::Frame& frame) override;
   void on_data(Link& link, FrameReader::Frame& frame) override;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "transport/frame_head.h"
 #include "transport/frame_reader.h"
 #include "transport/frame_writer.h"
+#include "transport/records.h"
 #include "transport/slab_map.h"
 
 namespace larder {

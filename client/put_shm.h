@@ -11,7 +11,8 @@ namespace larder {
 /// bytes: from a registered region, else from the caller's memory by attach, else from staging
 /// memory into which work() copies them, batch after batch.
 ///
-///   plan --> [stage (stalled: memory, or its region's answer) --> work] --> sent --reply--> next batch, or finished
+///   plan --> [stage (stalled: memory, or its region's answer) --> work] --> sent --reply--> next
+///   batch, or finished
 ///
 /// Each batch is one frame with one control word; giving up swaps the word, and when that comes
 /// too late the put has happened and is reported so.
