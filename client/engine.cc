@@ -18,7 +18,7 @@ constexpr Duration kQuiet = std::chrono::milliseconds(10);
 }  // namespace
 
 bool Engine::admit(const OperationPtr& op) {
-  op->id = ++shared_.last_frame_id;
+  if (op->id == 0) op->id = ++shared_.last_frame_id;
   if (op->finished()) return false;  // its arguments were wrong
   if (stopping_) {
     op->finish_with(absl::StatusCode::kCancelled, "the client is closed");
@@ -93,6 +93,7 @@ void Engine::retire(const OperationPtr& op) {
     return;
   }
   op->completion().id = op->id;
+  const std::lock_guard lock(completions_mutex_);
   completions_.push_back(std::move(op->completion()));
   eventfd_write(event_fd_.get(), 1);
 }
@@ -206,26 +207,54 @@ void Engine::wait_for_turn(Lock& lock, const OperationPtr& op, Time until) {
 }
 
 std::uint64_t Engine::submit(const OperationPtr& op) {
-  const Lock lock(mutex_);
-  if (!admit(op)) {
-    ++async_ops_;
-    retire(op);
-    return op->id;
+  const std::uint64_t id = ++shared_.last_frame_id;
+  op->id = id;
+  {
+    const std::lock_guard lock(submitted_mutex_);
+    submitted_.push_back(op);
   }
-  begin(op);
+  has_submitted_ = true;
+  if (pumping_) return id;  // whoever pumps looks again when he has stopped
+  const Lock lock(mutex_);
+  take_submitted();
+  return id;
+}
+
+/// Starts what was submitted.
+void Engine::take_submitted() {
+  if (!has_submitted_.exchange(false)) return;
+  std::vector<OperationPtr> ops;
+  {
+    const std::lock_guard lock(submitted_mutex_);
+    ops.swap(submitted_);
+  }
+  Duration shortest = Duration::max();
+  for (const OperationPtr& op : ops) {
+    if (admit(op)) {
+      shortest = std::min(shortest, op->deadline());
+      begin(op);
+    } else {
+      ++async_ops_;
+      retire(op);
+    }
+  }
   const Time now = monotonic_now();
   if (link_ != nullptr) flush(now);
   if (driver_ == nullptr) {
     wake_background();
-  } else if (link_ != nullptr &&
-             (!link_->writer().empty() || now + op->deadline() < driver_until_)) {
+  } else if (link_ != nullptr && (!link_->writer().empty() || now + shortest < driver_until_)) {
     wake_driver();
   }
-  return op->id;
+}
+
+void Engine::stop_pumping() {
+  pumping_ = false;
+  take_submitted();
 }
 
 void Engine::cancel(std::uint64_t id) {
   const Lock lock(mutex_);
+  take_submitted();
   const auto at = ops_.find(id);
   if (at == ops_.end() || at->second->sync || at->second->internal) return;
   const OperationPtr op = at->second;
@@ -234,7 +263,7 @@ void Engine::cancel(std::uint64_t id) {
 }
 
 std::vector<Completion> Engine::drain() {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(completions_mutex_);
   eventfd_t count = 0;
   if (!completions_.empty()) eventfd_read(event_fd_.get(), &count);
   return std::exchange(completions_, {});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -90,6 +91,8 @@ class Engine {
 
   // engine.cc: operations
   bool admit(const OperationPtr& op);
+  void take_submitted();
+  void stop_pumping();
   Link* link_of(const Operation& op) const;
   void begin(const OperationPtr& op);
   void start_op(const OperationPtr& op);
@@ -107,6 +110,7 @@ class Engine {
   void drive_background(Lock& lock, Time until);
   bool pump(Time now);
   bool flush(Time now);
+  void feed(Link& link);
   bool read_some(Time now);
   void on_frame(FrameReader::Frame& frame, Time now);
   void on_reply_frame(FrameReader::Frame& frame, Time now);
@@ -159,7 +163,14 @@ class Engine {
   Fd wake_fd_;
   Fd background_wake_fd_;
 
-  std::vector<Completion> completions_;
+  // Submitting and draining do not wait for the driver, which holds the lock while bytes flow:
+  // submissions are left here for it while it pumps, and it looks again after it has stopped to.
+  std::mutex submitted_mutex_;
+  std::vector<OperationPtr> submitted_;  ///< guarded by submitted_mutex_
+  std::atomic<bool> has_submitted_{false};
+  std::atomic<bool> pumping_{false};
+  std::mutex completions_mutex_;
+  std::vector<Completion> completions_;  ///< guarded by completions_mutex_
   Fd event_fd_;
 
   bool connecting_ = false;

@@ -64,6 +64,7 @@ void Engine::stop() {
   {
     Lock lock(mutex_);
     stopping_ = true;
+    take_submitted();
     if (link_ != nullptr) lost(absl::StatusCode::kCancelled, "the client is closed");
     std::vector<OperationPtr> rest;
     for (const auto& [id, op] : ops_)

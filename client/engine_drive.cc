@@ -13,6 +13,9 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
+/// Payload queued ahead of the socket: one chunk is sent while the next one's checksum is made.
+/// More would leave the cache before it is sent.
+constexpr std::size_t kSendAhead = 384 << 10;
 /// A lease's end may travel so much later, with the next frame.
 constexpr Duration kReleaseDelay = std::chrono::milliseconds(10);
 
@@ -22,6 +25,8 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
   driver_ = op.get();
   Time spin_until = monotonic_now() + options_.spin;
   while (!op->retired && link_ != nullptr && driver_ == op.get() && !op->wants_work()) {
+    pumping_ = true;
+    take_submitted();
     const Time now = monotonic_now();
     if (pump(now)) {
       spin_until = now + options_.spin;
@@ -37,6 +42,7 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
     }
     poll_unlocked(lock, next_due_);
   }
+  stop_pumping();
   if (driver_ != op.get()) return;
   driver_ = nullptr;
   hand_over();
@@ -45,11 +51,13 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
 /// One round of the background as driver.
 void Engine::drive_background(Lock& lock, Time until) {
   driver_ = this;
+  pumping_ = true;
   const Time now = monotonic_now();
   if (pump(now)) {
     background_progress_ = now;
-    return;
+    return stop_pumping();
   }
+  stop_pumping();
   expire(now);
   if (link_ == nullptr || !background_work_.empty() || !background_needed()) return;
   if (now < background_progress_ + options_.spin) {
@@ -71,6 +79,9 @@ void Engine::hand_over() {
 }
 
 void Engine::poll_unlocked(Lock& lock, Time until) {
+  stop_pumping();
+  if (link_ == nullptr) return;
+  until = std::min(until, next_due_);
   const std::shared_ptr<Link> link = link_;
   const bool background = driver_ == this;
   bool& polls = background ? background_polls_ : driver_polls_;
@@ -117,11 +128,16 @@ bool Engine::pump(Time now) {
 
 bool Engine::flush(Time now) {
   const std::shared_ptr<Link> link = link_;
-  if (link->writer().empty()) return false;
   std::size_t budget = kSlice;
-  const IoResult result = link->writer().flush(link->fd(), budget);
-  for (const std::uint64_t frame : link->writer().take_sent()) {
-    if (const OperationPtr op = link->call(frame)) op->progress = now;
+  IoResult result;
+  feed(*link);
+  if (link->writer().empty()) return false;
+  while (result.state == IoState::kDone && budget > 0 && !link->writer().empty()) {
+    result = link->writer().flush(link->fd(), budget);
+    for (const std::uint64_t frame : link->writer().take_sent()) {
+      if (const OperationPtr op = link->call(frame)) op->progress = now;
+    }
+    feed(*link);
   }
   link->sent_at = now;
   if (result.state == IoState::kClosed || result.state == IoState::kFailed) {
@@ -131,6 +147,22 @@ bool Engine::flush(Time now) {
     return true;
   }
   return budget != kSlice;
+}
+
+/// Lets those who have payload to send queue some, the first that can first: what began first ends
+/// first, and the next call of whoever made it comes while there is still something to send.
+void Engine::feed(Link& link) {
+  std::erase_if(link.senders, [](const OperationPtr& op) { return op->finished(); });
+  while (link.writer().queued_bytes() < kSendAhead) {
+    bool sent = false;
+    for (std::size_t n = 0; n < link.senders.size() && !sent; ++n) {
+      const OperationPtr op = link.senders[n];
+      if (op->finished()) continue;
+      sent = op->send_more(link);
+      if (op->finished()) after_event(op);
+    }
+    if (!sent) return;
+  }
 }
 
 bool Engine::read_some(Time now) {
@@ -236,6 +268,7 @@ void Engine::lost(absl::StatusCode code, const std::string& why) {
   const std::shared_ptr<Link> link = std::exchange(link_, nullptr);
   link->dead = true;
   link->stalled.clear();
+  link->senders.clear();
   link->payload_owner.reset();
   link->reader().discard_payload();
   std::vector<OperationPtr> ops;

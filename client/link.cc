@@ -9,7 +9,6 @@
 #include "transport/wire.pb.h"
 
 namespace larder {
-
 absl::Status Link::send(OutFrame frame) {
   queue_releases();
   if (writer_.push(std::move(frame))) return absl::OkStatus();

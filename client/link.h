@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,7 +35,7 @@ struct Shared {
   RegionTable regions;
   Staging staging;
   Counters counters;
-  std::uint64_t last_frame_id = 0;
+  std::atomic<std::uint64_t> last_frame_id{0};  ///< of any thread
   bool allow_attach = true;
 };
 
@@ -126,6 +127,8 @@ class Link {
 
   /// Whose memory the payload under way goes to.
   std::shared_ptr<Operation> payload_owner;
+  /// Have payload to send, in the order in which it is sent: the first that has credits is first.
+  std::vector<std::shared_ptr<Operation>> senders;
   /// Wait for staging memory, or for a region to be mapped.
   std::vector<std::shared_ptr<Operation>> stalled;
   Time sent_at;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "client/call.h"
-#include "store/assert.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
@@ -167,11 +166,10 @@ absl::Status ShmPut::send_batch(Link& link) {
 absl::Status ShmPut::send_frame(Link& link, std::uint32_t word) {
   const std::vector<wire::PutSource> sources = sources_of_batch();
   std::vector<std::byte> head = make_frame(word, sources);
-  // send_call() gives the first frame the operation's own id, later ones the next.
-  const std::uint64_t next = frame_ == 0 ? id : shared_->last_frame_id + 1;
+  const std::uint64_t next = next_frame_id(link);
   link.page().activate(word, next);
-  LARDER_ASSIGN_OR_RETURN(frame_, send_call(link, {.head = std::move(head)}));
-  LARDER_ASSERT(frame_ == next);
+  LARDER_RETURN_IF_ERROR(send_call(link, {.head = std::move(head)}, next));
+  frame_ = next;
   step_ = Step::kSent;
   return absl::OkStatus();
 }
