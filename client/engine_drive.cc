@@ -13,9 +13,9 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
-/// Payload queued ahead of the socket: one chunk is sent while the next one's checksum is made.
-/// More would leave the cache before it is sent.
-constexpr std::size_t kSendAhead = 384 << 10;
+/// With less payload than this queued, the next chunk is made: more than about one would leave the
+/// cache between its checksum and the socket.
+constexpr std::size_t kSendAhead = 128 << 10;
 /// A lease's end may travel so much later, with the next frame.
 constexpr Duration kReleaseDelay = std::chrono::milliseconds(10);
 
