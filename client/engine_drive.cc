@@ -13,6 +13,8 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
+/// What is left of a slice is not worth cutting a chunk for: four whole ones and their heads go.
+constexpr std::size_t kRest = 128 << 10;
 /// With less payload than this queued, the next chunk is made: more than about one would leave the
 /// cache between its checksum and the socket.
 constexpr std::size_t kSendAhead = 128 << 10;
@@ -48,14 +50,16 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
   hand_over();
 }
 
-/// One round of the background as driver.
+/// The background as driver, until nothing moves or there is something else to do.
 void Engine::drive_background(Lock& lock, Time until) {
   driver_ = this;
   pumping_ = true;
-  const Time now = monotonic_now();
-  if (pump(now)) {
+  Time now = monotonic_now();
+  for (; pump(now); now = monotonic_now()) {
     background_progress_ = now;
-    return stop_pumping();
+    take_submitted();
+    const bool other_work = link_ == nullptr || stopping_ || !background_work_.empty();
+    if (other_work || now >= std::min(until, next_due_)) return stop_pumping();
   }
   stop_pumping();
   expire(now);
@@ -128,11 +132,12 @@ bool Engine::pump(Time now) {
 
 bool Engine::flush(Time now) {
   const std::shared_ptr<Link> link = link_;
-  std::size_t budget = kSlice;
+  std::size_t budget = kSlice + kRest / 2;
+  const std::size_t whole = budget;
   IoResult result;
   feed(*link);
   if (link->writer().empty()) return false;
-  while (result.state == IoState::kDone && budget > 0 && !link->writer().empty()) {
+  while (result.state == IoState::kDone && budget >= kRest && !link->writer().empty()) {
     result = link->writer().flush(link->fd(), budget);
     for (const std::uint64_t frame : link->writer().take_sent()) {
       if (const OperationPtr op = link->call(frame)) op->progress = now;
@@ -146,7 +151,7 @@ bool Engine::flush(Time now) {
     if (link_ == link) lost(absl::StatusCode::kUnavailable, "larderd closed the connection");
     return true;
   }
-  return budget != kSlice;
+  return budget != whole;
 }
 
 /// Lets those who have payload to send queue some, the first that can first: what began first ends
@@ -170,6 +175,8 @@ bool Engine::read_some(Time now) {
   std::size_t budget = kSlice;
   bool any = false;
   while (link_ == link) {
+    // The daemon should have the next call before the bytes of this one are all read.
+    if (any && has_submitted_) break;
     const std::size_t before = budget;
     const ReadResult result = link->reader().read(link->fd(), budget);
     if (budget != before) {
@@ -201,6 +208,7 @@ bool Engine::read_some(Time now) {
         return true;
     }
   }
+  resume_stalled();
   return true;
 }
 
