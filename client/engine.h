@@ -145,7 +145,8 @@ class Engine {
   Shared shared_;
   std::shared_ptr<Link> link_;  ///< null: not connected
   std::uint64_t link_serial_ = 0;
-  LinkTerms last_terms_;
+  std::mutex terms_mutex_;  ///< its own: whoever makes a call does not wait for the driver
+  LinkTerms last_terms_;    ///< guarded by terms_mutex_
   std::vector<NamespaceSpec> namespaces_;
   absl::flat_hash_map<std::uint64_t, OperationPtr> ops_;
   std::size_t async_ops_ = 0;

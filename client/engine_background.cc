@@ -216,7 +216,10 @@ void Engine::connect(Lock& lock, Duration limit) {
 void Engine::install(std::unique_ptr<Link> link) {
   link_ = std::move(link);
   ++link_serial_;
-  last_terms_ = link_->terms;
+  {
+    const std::lock_guard lock(terms_mutex_);
+    last_terms_ = link_->terms;
+  }
   if (std::exchange(connected_once_, true)) ++shared_.counters.reconnects;
   connect_failure_ = absl::OkStatus();
   backoff_ = Duration(0);
@@ -292,7 +295,7 @@ void Engine::drop_lease(std::uint64_t get) {
 }
 
 LinkTerms Engine::terms() {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(terms_mutex_);
   return last_terms_;
 }
 
