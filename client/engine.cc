@@ -163,8 +163,15 @@ void Engine::expire_op(const OperationPtr& op, Time now) {
                   std::chrono::duration_cast<std::chrono::milliseconds>(op->deadline()).count()));
 }
 
-void Engine::run(const OperationPtr& op) {
+Engine::Lock Engine::enter() {
+  ++entering_;
   Lock lock(mutex_);
+  --entering_;
+  return lock;
+}
+
+void Engine::run(const OperationPtr& op) {
+  Lock lock = enter();
   op->sync = true;
   if (!admit(op)) return;
   ++callers_;
@@ -215,7 +222,7 @@ std::uint64_t Engine::submit(const OperationPtr& op) {
   }
   has_submitted_ = true;
   if (pumping_) return id;  // whoever pumps looks again when he has stopped
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   take_submitted();
   return id;
 }
@@ -253,7 +260,7 @@ void Engine::stop_pumping() {
 }
 
 void Engine::cancel(std::uint64_t id) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   take_submitted();
   const auto at = ops_.find(id);
   if (at == ops_.end() || at->second->sync || at->second->internal) return;
@@ -270,7 +277,7 @@ std::vector<Completion> Engine::drain() {
 }
 
 void Engine::tell(FrameType type, const google::protobuf::MessageLite& body) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr) return;
   link_->queue_releases();
   link_->tell(type, body);

@@ -70,7 +70,7 @@ class Engine {
   /// Runs `use` under the lock with the table.
   template <class Use>
   auto with_regions(Use use) {
-    const Lock lock(mutex_);
+    const Lock lock = enter();
     return use(shared_.regions);
   }
 
@@ -107,6 +107,7 @@ class Engine {
 
   // engine_drive.cc: the socket
   void drive(Lock& lock, const OperationPtr& op);
+  void let_in(Lock& lock);
   void drive_background(Lock& lock, Time until);
   bool pump(Time now);
   bool flush(Time now);
@@ -141,7 +142,11 @@ class Engine {
   const pid_t pid_ = getpid();
   std::uint64_t probe_value_;
 
+  /// The lock, for whoever comes from outside: the driver makes room for them.
+  Lock enter();
+
   std::mutex mutex_;
+  std::atomic<int> entering_{0};
   Shared shared_;
   std::shared_ptr<Link> link_;  ///< null: not connected
   std::uint64_t link_serial_ = 0;

@@ -62,7 +62,7 @@ absl::Status Engine::start() {
 
 void Engine::stop() {
   {
-    Lock lock(mutex_);
+    Lock lock = enter();
     stopping_ = true;
     take_submitted();
     if (link_ != nullptr) lost(absl::StatusCode::kCancelled, "the client is closed");
@@ -256,7 +256,7 @@ void Engine::fail_pending(const absl::Status& why) {
 }
 
 bool Engine::remember_namespace(const NamespaceSpec& spec, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr || serial != link_serial_) return false;
   const auto same = [&spec](const NamespaceSpec& known) {
     return known.fingerprint == spec.fingerprint;
@@ -266,7 +266,7 @@ bool Engine::remember_namespace(const NamespaceSpec& spec, std::uint64_t serial)
 }
 
 absl::StatusOr<bool> Engine::add_region(Region& region, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (serial != 0 && (link_ == nullptr || serial != link_serial_)) return false;
   const absl::Status added = shared_.regions.add(std::move(region));
   if (!added.ok()) return added;
@@ -274,12 +274,12 @@ absl::StatusOr<bool> Engine::add_region(Region& region, std::uint64_t serial) {
 }
 
 std::optional<Region> Engine::take_region(const std::byte* base) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   return shared_.regions.take(base);
 }
 
 void Engine::hold_lease(std::uint64_t get, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr || serial != link_serial_) return;
   const Duration life = link_->terms.lease;
   const Time renew_at = life > Duration(0) ? monotonic_now() + life / kBeats : Time::max();
@@ -288,7 +288,7 @@ void Engine::hold_lease(std::uint64_t get, std::uint64_t serial) {
 }
 
 void Engine::drop_lease(std::uint64_t get) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (leases_.erase(get) == 0 || link_ == nullptr) return;
   link_->release(get);
   schedule_releases(monotonic_now());
@@ -300,7 +300,7 @@ LinkTerms Engine::terms() {
 }
 
 Counters Engine::counters() {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   return shared_.counters;
 }
 

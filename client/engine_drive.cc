@@ -13,6 +13,8 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
+/// Time that it takes to wake a thread that waits for the lock.
+constexpr Duration kLetIn = std::chrono::microseconds(200);
 /// What is left of a slice is not worth cutting a chunk for: four whole ones and their heads go.
 constexpr std::size_t kRest = 128 << 10;
 /// With less payload than this queued, the next chunk is made: more than about one would leave the
@@ -29,9 +31,11 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
   while (!op->retired && link_ != nullptr && driver_ == op.get() && !op->wants_work()) {
     pumping_ = true;
     take_submitted();
+    if (link_ == nullptr) break;
     const Time now = monotonic_now();
     if (pump(now)) {
       spin_until = now + options_.spin;
+      let_in(lock);
       continue;
     }
     expire(now);
@@ -57,8 +61,10 @@ void Engine::drive_background(Lock& lock, Time until) {
   Time now = monotonic_now();
   for (; pump(now); now = monotonic_now()) {
     background_progress_ = now;
+    let_in(lock);
     take_submitted();
-    const bool other_work = link_ == nullptr || stopping_ || !background_work_.empty();
+    const bool other_work =
+        link_ == nullptr || driver_ != this || stopping_ || !background_work_.empty();
     if (other_work || now >= std::min(until, next_due_)) return stop_pumping();
   }
   stop_pumping();
@@ -71,6 +77,16 @@ void Engine::drive_background(Lock& lock, Time until) {
     return;
   }
   poll_unlocked(lock, std::min(until, next_due_));
+}
+
+/// Gives the lock to those who wait for it: without bytes to wait for, the driver would keep it.
+void Engine::let_in(Lock& lock) {
+  if (entering_ == 0) return;
+  lock.unlock();
+  const Time until = monotonic_now() + kLetIn;
+  while (entering_ > 0 && monotonic_now() < until)
+    std::this_thread::yield();
+  lock.lock();
 }
 
 /// Gives the driver's role to whoever needs it.
@@ -147,7 +163,8 @@ bool Engine::flush(Time now) {
   link->sent_at = now;
   if (result.state == IoState::kClosed || result.state == IoState::kFailed) {
     // What it said before it went away may still be read: an error, or answers.
-    read_some(now);
+    while (link_ == link && read_some(now)) {
+    }
     if (link_ == link) lost(absl::StatusCode::kUnavailable, "larderd closed the connection");
     return true;
   }
