@@ -12,6 +12,16 @@ namespace larder {
 
 using wire::KeyStatus;
 
+namespace {
+
+/// What a get queues in one go. Gets of one session that took turns chunk by chunk would all end
+/// together, with nothing left to send until the client asks again; so what began first ends first,
+/// and only longer ones take turns.
+constexpr std::uint64_t kRunBytes = 4 << 20;
+static_assert(kGetAheadBytes + kRunBytes < kWriterPauseBytes);
+
+}  // namespace
+
 /// A lease that ends with its last owner.
 class GetOp::Guard {
  public:
@@ -123,7 +133,8 @@ void GetOp::answer() {
 }
 
 void GetOp::stream_some(std::size_t& budget) {
-  while (next_ < held_.size() && budget > 0 && session_.writer().queued_bytes() < kGetAheadBytes) {
+  if (session_.writer().queued_bytes() >= kGetAheadBytes) return;
+  for (std::uint64_t queued = 0; next_ < held_.size() && queued < kRunBytes;) {
     if (!held_[next_]) {
       next_ += 1;
       continue;
@@ -144,6 +155,7 @@ void GetOp::stream_some(std::size_t& budget) {
     frame.payload.push_back({const_cast<std::byte*>(data(next_) + offset_), bytes});
     frame.keep = held_[next_];
     offset_ += bytes;
+    queued += bytes;
     budget -= std::min<std::size_t>(budget, bytes);
     if (chunk.last != 0) {
       held_[next_] = nullptr;  // the queue has it now

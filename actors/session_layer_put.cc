@@ -14,6 +14,17 @@ namespace larder {
 
 using wire::KeyStatus;
 
+namespace {
+
+/// Where pieces that nobody wants go; never read. A frame's payload fits.
+std::byte* scratch() {
+  thread_local const auto memory =
+      std::make_unique_for_overwrite<std::byte[]>(limits::kFramePayloadMax.count);
+  return memory.get();
+}
+
+}  // namespace
+
 bool Coverage::add(std::uint64_t begin, std::uint64_t end) {
   if (begin == end) return true;
   auto next = ranges_.upper_bound(begin);
@@ -75,6 +86,11 @@ absl::Status LayerPutOp::check_part(const Part& part, std::uint32_t payload) con
       return absl::InvalidArgumentError(fmt::format("part {}: {} bytes at {} in a block of {}", i,
                                                     source.length, part.offsets[i], length));
     }
+    if (payload > 0 && source.region != wire::PutSource::kStream) {
+      return absl::InvalidArgumentError(
+          fmt::format("part {}: region {} in a frame with payload, all its parts must be of it", i,
+                      source.region));
+    }
     if (source.region == wire::PutSource::kStream) streamed += source.length;
   }
   if (streamed != payload) {
@@ -125,13 +141,10 @@ PayloadPieces LayerPutOp::payload_sink(std::span<const std::byte> /*array*/,
   if (!streamed_ || state_ != State::kOpen) return pieces;
   for (std::size_t i = 0; i < streamed_->sources.size(); ++i) {
     const wire::PutSource& source = streamed_->sources[i];
-    PutItem& item = batch_.items()[source.key];
-    if (item.status != KeyStatus::kWanted) {
-      // Its bytes are not wanted; the joined payload has them all the same: all of it to scratch.
-      streamed_->checksums.clear();
-      return {};
-    }
-    pieces.push_back({item.data + streamed_->offsets[i], source.length});
+    const PutItem& item = batch_.items()[source.key];
+    // The joined payload has the bytes of keys that are not wanted all the same.
+    const bool wanted = item.status == KeyStatus::kWanted;
+    pieces.push_back({wanted ? item.data + streamed_->offsets[i] : scratch(), source.length});
   }
   return pieces;
 }

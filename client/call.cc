@@ -75,11 +75,7 @@ void PutEnd::give_up(Link* link, absl::StatusCode code, std::string message) {
   if (verdict == Verdict::kWait) return;
   forget_frames(link);
   link->bury(frame_, held_);
-  if (verdict == Verdict::kAnswerLost) {
-    for (KeyStatus& key : completion_.keys)
-      key = KeyStatus::kOk;
-    return finish_with(code, kCommittedAnswerLost);
-  }
+  if (verdict == Verdict::kAnswerLost) return finish_unanswered(code, kCommittedAnswerLost);
   link->tell_cancel(frame_);
   finish_with(code, std::move(message));
 }

@@ -56,8 +56,8 @@ class PutEnd final : public Operation {
 /// How a put with a control word can end when it is given up.
 enum class Verdict : std::uint8_t {
   kCancelled,   ///< it will not happen
-  kWait,        ///< it happened: the answer may still come, wait for it
-  kAnswerLost,  ///< it happened, and no answer comes any more
+  kWait,        ///< its bytes were taken: the answer may still come, wait for it
+  kAnswerLost,  ///< its bytes were taken, and no answer comes any more
 };
 /// Swaps the word of frame `frame` to cancelled, or finds out that it is too late (`committed` says
 /// so from then on): then the answer is waited for, up to the second deadline or the link's death.
@@ -67,7 +67,9 @@ Verdict give_up_word(Link& link, const Link::Held& held, std::uint64_t frame, bo
 /// Reads `keys` PutResults into the completion; false when the array lies.
 bool read_put_results(std::span<const std::byte> array, std::vector<KeyStatus>& keys);
 
-/// What a call reports whose put was committed but whose answer did not come in time.
+/// What a call reports whose put was committed but whose answer did not come in time. Whether the
+/// blocks are there, nobody here knows: a daemon killed between its word and the seals of the slots
+/// has not stored them.
 inline constexpr char kCommittedAnswerLost[] = "committed, answer lost";
 
 }  // namespace larder

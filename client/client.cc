@@ -87,67 +87,76 @@ Duration Client::Impl::deadline_of(const CallOptions& call) const {
 }
 
 Completion Client::Impl::run(const std::shared_ptr<Operation>& op) const {
-  engine->run(op);
+  if (!op->finished()) engine->run(op);
   op->completion().id = op->id;
   return std::move(op->completion());
 }
 
+namespace {
+
+/// Carries the completion of a call whose arguments were wrong, or that had no keys.
+class Stillborn final : public Operation {
+ public:
+  explicit Stillborn(Completion completion) : Operation(0, std::chrono::seconds(1)) {
+    completion_ = std::move(completion);
+    finish();
+  }
+  absl::Status start(Link& /*link*/) override { return absl::OkStatus(); }
+  void on_reply(Link& /*link*/, FrameReader::Frame& /*frame*/) override {}
+  void give_up(Link* /*link*/, absl::StatusCode /*code*/, std::string /*message*/) override {}
+};
+
+std::shared_ptr<Operation> stillborn(const absl::Status& why, std::size_t keys) {
+  return std::make_shared<Stillborn>(failed_completion(why, keys));
+}
+
+}  // namespace
+
+absl::Status Client::Impl::check_call(std::span<const Key> keys, const BufferTable& buffers,
+                                      LinkTerms& terms) const {
+  LARDER_RETURN_IF_ERROR(usable());
+  terms = engine->terms();
+  LARDER_RETURN_IF_ERROR(check_batch(keys.size(), buffers.keys(), terms.batch_keys));
+  return check_lengths(keys, buffers);
+}
+
 std::shared_ptr<Operation> Client::Impl::make_get(NamespaceId ns, std::span<const Key> keys,
-                                                  BufferTable buffers, const CallOptions& call,
-                                                  Completion& failed) const {
-  const LinkTerms terms = engine->terms();
-  absl::Status status = usable();
-  if (status.ok()) status = check_batch(keys.size(), buffers.keys(), terms.batch_keys);
-  if (status.ok()) status = check_lengths(keys, buffers);
-  if (!status.ok()) {
-    failed = failed_completion(status, keys.size());
-    return nullptr;
-  }
-  const Duration deadline = deadline_of(call);
-  if (terms.shm) {
-    return std::make_shared<ShmGet>(
-        ShmGet::Request{.ns = ns,
-                        .request = call.request,
-                        .verify = call.verify || engine->options().verify,
-                        .copy = true,
-                        .keys = {keys.begin(), keys.end()},
-                        .buffers = std::move(buffers)},
-        deadline);
-  }
-  return std::make_shared<TcpGet>(TcpGet::Request{.ns = ns,
-                                                  .request = call.request,
-                                                  .keys = {keys.begin(), keys.end()},
-                                                  .buffers = std::move(buffers)},
-                                  deadline);
+                                                  BufferTable buffers,
+                                                  const CallOptions& call) const {
+  LinkTerms terms;
+  const absl::Status status = check_call(keys, buffers, terms);
+  if (!status.ok() || keys.empty()) return stillborn(status, keys.size());
+  Get::Request request{.ns = ns,
+                       .request = call.request,
+                       .verify = call.verify || engine->options().verify,
+                       .copy = true,
+                       .keys = {keys.begin(), keys.end()},
+                       .buffers = std::move(buffers)};
+  if (terms.shm) return std::make_shared<ShmGet>(std::move(request), deadline_of(call));
+  return std::make_shared<TcpGet>(std::move(request), deadline_of(call));
 }
 
 std::shared_ptr<Operation> Client::Impl::make_put(NamespaceId ns, std::span<const Key> keys,
-                                                  BufferTable buffers, const CallOptions& call,
-                                                  Completion& failed) const {
-  const LinkTerms terms = engine->terms();
-  absl::Status status = usable();
-  if (status.ok()) status = check_batch(keys.size(), buffers.keys(), terms.batch_keys);
-  if (status.ok()) status = check_lengths(keys, buffers);
+                                                  BufferTable buffers,
+                                                  const CallOptions& call) const {
+  LinkTerms terms;
+  absl::Status status = check_call(keys, buffers, terms);
   if (status.ok()) status = check_put(keys, buffers);
-  if (!status.ok()) {
-    failed = failed_completion(status, keys.size());
-    return nullptr;
-  }
-  const Duration deadline = deadline_of(call);
+  if (!status.ok() || keys.empty()) return stillborn(status, keys.size());
   std::vector<Key> sized = sized_keys(keys, buffers);
-  if (terms.shm) {
-    ShmPut::Request request;
-    request.ns = ns;
-    request.request = call.request;
-    request.keys = std::move(sized);
-    request.buffers = std::move(buffers);
-    return std::make_shared<ShmPut>(std::move(request), deadline);
+  if (!terms.shm) {
+    return std::make_shared<TcpPut>(TcpPut::Request{.ns = ns,
+                                                    .request = call.request,
+                                                    .keys = std::move(sized),
+                                                    .buffers = std::move(buffers)},
+                                    deadline_of(call));
   }
-  return std::make_shared<TcpPut>(TcpPut::Request{.ns = ns,
-                                                  .request = call.request,
-                                                  .keys = std::move(sized),
-                                                  .buffers = std::move(buffers)},
-                                  deadline);
+  ShmPut::Request request;
+  request.ns = ns;
+  request.request = call.request;
+  request.keys = std::move(sized);
+  request.buffers = std::move(buffers);
+  return std::make_shared<ShmPut>(std::move(request), deadline_of(call));
 }
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -188,31 +197,23 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
 Completion Client::get(NamespaceId ns, std::span<const Key> keys,
                        std::span<const std::vector<MutableBuffer>> buffers,
                        const CallOptions& options) {
-  Completion failed;
-  const auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
-  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+  return impl_->run(impl_->make_get(ns, keys, table_of(buffers), options));
 }
 
 Completion Client::get(NamespaceId ns, std::span<const Key> keys,
                        std::span<const MutableBuffer> buffers, const CallOptions& options) {
-  Completion failed;
-  const auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
-  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+  return impl_->run(impl_->make_get(ns, keys, table_of(buffers), options));
 }
 
 Completion Client::put(NamespaceId ns, std::span<const Key> keys,
                        std::span<const std::vector<ConstBuffer>> buffers,
                        const CallOptions& options) {
-  Completion failed;
-  const auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
-  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+  return impl_->run(impl_->make_put(ns, keys, table_of(buffers), options));
 }
 
 Completion Client::put(NamespaceId ns, std::span<const Key> keys,
                        std::span<const ConstBuffer> buffers, const CallOptions& options) {
-  Completion failed;
-  const auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
-  return op == nullptr || keys.empty() ? failed : impl_->run(op);
+  return impl_->run(impl_->make_put(ns, keys, table_of(buffers), options));
 }
 
 absl::StatusOr<std::vector<View>> Client::view(NamespaceId ns, std::span<const Key> keys,
@@ -227,12 +228,12 @@ absl::StatusOr<std::vector<View>> Client::view(NamespaceId ns, std::span<const K
   std::vector<View> views(keys.size());
   if (keys.empty()) return views;
   const auto op = std::make_shared<ShmGet>(
-      ShmGet::Request{.ns = ns,
-                      .request = options.request,
-                      .verify = options.verify || impl_->engine->options().verify,
-                      .copy = false,
-                      .keys = {keys.begin(), keys.end()},
-                      .buffers = {}},
+      Get::Request{.ns = ns,
+                   .request = options.request,
+                   .verify = options.verify || impl_->engine->options().verify,
+                   .copy = false,
+                   .keys = {keys.begin(), keys.end()},
+                   .buffers = {}},
       impl_->deadline_of(options));
   const Completion done = impl_->run(op);
   if (done.code != absl::StatusCode::kOk) return absl::Status(done.code, done.message);
@@ -254,44 +255,18 @@ absl::StatusOr<std::vector<View>> Client::view(NamespaceId ns, std::span<const K
 // -- asynchronous forms
 // -----------------------------------------------------------------------------
 
-namespace {
-
-/// Carries the completion of a call whose arguments were wrong, or that had no keys.
-class Stillborn final : public Operation {
- public:
-  explicit Stillborn(Completion completion) : Operation(0, std::chrono::seconds(1)) {
-    completion_ = std::move(completion);
-  }
-  absl::Status start(Link& /*link*/) override {
-    finish();
-    return absl::OkStatus();
-  }
-  void on_reply(Link& /*link*/, FrameReader::Frame& /*frame*/) override {}
-  void give_up(Link* /*link*/, absl::StatusCode /*code*/, std::string /*message*/) override {
-    finish();
-  }
-};
-
-}  // namespace
-
 std::uint64_t Client::submit_get(NamespaceId ns, std::span<const Key> keys,
                                  std::span<const std::vector<MutableBuffer>> buffers,
                                  const CallOptions& options) {
   if (!impl_->usable().ok()) return 0;
-  Completion failed;
-  auto op = impl_->make_get(ns, keys, table_of(buffers), options, failed);
-  if (op == nullptr || keys.empty()) op = std::make_shared<Stillborn>(std::move(failed));
-  return impl_->engine->submit(op);
+  return impl_->engine->submit(impl_->make_get(ns, keys, table_of(buffers), options));
 }
 
 std::uint64_t Client::submit_put(NamespaceId ns, std::span<const Key> keys,
                                  std::span<const std::vector<ConstBuffer>> buffers,
                                  const CallOptions& options) {
   if (!impl_->usable().ok()) return 0;
-  Completion failed;
-  auto op = impl_->make_put(ns, keys, table_of(buffers), options, failed);
-  if (op == nullptr || keys.empty()) op = std::make_shared<Stillborn>(std::move(failed));
-  return impl_->engine->submit(op);
+  return impl_->engine->submit(impl_->make_put(ns, keys, table_of(buffers), options));
 }
 
 void Client::cancel(std::uint64_t id) {

@@ -93,7 +93,9 @@ class View {
 /// Thread-safe; nothing throws. Operations come in two forms: `submit_…` returns an id at once and
 /// ends in one Completion; the form without `submit` waits for it. A deadline is time without
 /// progress. When the daemon dies, calls in flight end with UNAVAILABLE and the client connects
-/// again by itself (namespaces and regions are opened again). Buffers belong to the caller and must
+/// again by itself (namespaces and regions are opened again). A call made without a connection has
+/// an attempt to connect made for it, at most 20 ms after the last one's end, and is UNAVAILABLE
+/// when that fails; all calls that wait share it. Buffers belong to the caller and must
 /// stay untouched until the completion; after it, the library never touches them.
 class Client {
  public:
@@ -155,7 +157,9 @@ class Client {
     bool verify = false;
   };
   /// `buffers[i]` are the pieces of key i; a block of another length than their sum is
-  /// kSizeMismatch. Keys that are not kOk leave unspecified bytes in their buffers.
+  /// kSizeMismatch. Keys that are not kOk leave unspecified bytes in their buffers. A block whose
+  /// bytes differ from its checksum is kMiss, counted in Stats::checksum_errors; the daemon is told
+  /// to check its own copy, and takes it out of service when that is bad.
   Completion get(NamespaceId ns, std::span<const Key> keys,
                  std::span<const std::vector<MutableBuffer>> buffers, const CallOptions& options);
   Completion get(NamespaceId ns, std::span<const Key> keys, std::span<const MutableBuffer> buffers,
@@ -224,7 +228,9 @@ class Client {
     std::string put_path;   ///< "region", "attach", "staged" or "stream": of unregistered memory
     std::string put_path_reason;
     std::uint64_t reconnects = 0, gets = 0, puts = 0, hits = 0, misses = 0;
-    std::uint64_t bytes_in = 0, bytes_out = 0, stale_generations = 0, checksum_errors = 0;
+    std::uint64_t bytes_in = 0, bytes_out = 0;
+    std::uint64_t stale_generations = 0;  ///< misses: the block left while it was copied
+    std::uint64_t checksum_errors = 0;    ///< misses: the bytes that came were corrupt
     std::uint64_t sigbus_faults = 0;
   };
   Stats stats() const;

@@ -29,13 +29,14 @@ struct Client::Impl {
   Completion exchange_keys(FrameType type, const google::protobuf::MessageLite& body,
                            std::span<const Key> keys, Duration deadline) const;
 
-  /// The operation of a get or put; null and `failed` filled in when the arguments are wrong.
+  /// The terms of the connection, when the arguments are right.
+  absl::Status check_call(std::span<const Key> keys, const BufferTable& buffers,
+                          LinkTerms& terms) const;
+  /// The operation of a get or put; finished already when the arguments are wrong or say nothing.
   std::shared_ptr<Operation> make_get(NamespaceId ns, std::span<const Key> keys,
-                                      BufferTable buffers, const CallOptions& call,
-                                      Completion& failed) const;
+                                      BufferTable buffers, const CallOptions& call) const;
   std::shared_ptr<Operation> make_put(NamespaceId ns, std::span<const Key> keys,
-                                      BufferTable buffers, const CallOptions& call,
-                                      Completion& failed) const;
+                                      BufferTable buffers, const CallOptions& call) const;
   Completion run(const std::shared_ptr<Operation>& op) const;
 
   std::shared_ptr<Engine> engine;

@@ -14,13 +14,12 @@ namespace {
 
 /// A connection that was quiet for so long is looked at before it is used.
 constexpr Duration kQuiet = std::chrono::milliseconds(10);
-/// A call that finds no connection fails at once when an attempt failed so short ago.
-constexpr Duration kAttemptGap = std::chrono::milliseconds(10);
 
 }  // namespace
 
 bool Engine::admit(const OperationPtr& op) {
-  op->id = ++shared_.last_frame_id;
+  if (op->id == 0) op->id = ++shared_.last_frame_id;
+  if (op->finished()) return false;  // its arguments were wrong
   if (stopping_) {
     op->finish_with(absl::StatusCode::kCancelled, "the client is closed");
   } else if (ops_.size() >= limits::kSessionBatchesMax) {
@@ -94,6 +93,7 @@ void Engine::retire(const OperationPtr& op) {
     return;
   }
   op->completion().id = op->id;
+  const std::lock_guard lock(completions_mutex_);
   completions_.push_back(std::move(op->completion()));
   eventfd_write(event_fd_.get(), 1);
 }
@@ -163,8 +163,15 @@ void Engine::expire_op(const OperationPtr& op, Time now) {
                   std::chrono::duration_cast<std::chrono::milliseconds>(op->deadline()).count()));
 }
 
-void Engine::run(const OperationPtr& op) {
+Engine::Lock Engine::enter() {
+  ++entering_;
   Lock lock(mutex_);
+  --entering_;
+  return lock;
+}
+
+void Engine::run(const OperationPtr& op) {
+  Lock lock = enter();
   op->sync = true;
   if (!admit(op)) return;
   ++callers_;
@@ -184,48 +191,77 @@ void Engine::run_loop(Lock& lock, const OperationPtr& op) {
     } else if (stopping_) {
       give_up(op, absl::StatusCode::kCancelled, "the client is closed");
     } else if (link_ == nullptr && connecting_) {
-      wait_for_driver(lock, op);
-    } else if (link_ == nullptr && !connect_failure_.ok() && now < failed_at_ + kAttemptGap) {
-      give_up(op, connect_failure_.code(), std::string(connect_failure_.message()));
+      wait_for_turn(lock, op, Time::max());
+    } else if (link_ == nullptr && now < next_connect()) {
+      wait_for_turn(lock, op, next_connect());
     } else if (link_ == nullptr) {
       connect(lock, std::min(options_.connect_deadline, op->progress + op->deadline() - now));
     } else if (driver_ != nullptr && driver_ != this) {
       flush(now);
       if (link_ != nullptr && !link_->writer().empty()) wake_driver();
-      if (!op->retired) wait_for_driver(lock, op);
+      if (!op->retired) wait_for_turn(lock, op, Time::max());
     } else {
       drive(lock, op);
     }
   }
 }
 
-void Engine::wait_for_driver(Lock& lock, const OperationPtr& op) {
+/// Until somebody wakes it, its deadline, or `until`.
+void Engine::wait_for_turn(Lock& lock, const OperationPtr& op, Time until) {
   waiting_.push_back(op.get());
-  op->wake.wait_until(lock, op->progress + op->deadline());
+  op->wake.wait_until(lock, std::min(until, op->progress + op->deadline()));
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), op.get()));
 }
 
 std::uint64_t Engine::submit(const OperationPtr& op) {
-  const Lock lock(mutex_);
-  if (!admit(op)) {
-    ++async_ops_;
-    retire(op);
-    return op->id;
+  const std::uint64_t id = ++shared_.last_frame_id;
+  op->id = id;
+  {
+    const std::lock_guard lock(submitted_mutex_);
+    submitted_.push_back(op);
   }
-  begin(op);
+  has_submitted_ = true;
+  if (pumping_) return id;  // whoever pumps looks again when he has stopped
+  const Lock lock = enter();
+  take_submitted();
+  return id;
+}
+
+/// Starts what was submitted.
+void Engine::take_submitted() {
+  if (!has_submitted_.exchange(false)) return;
+  std::vector<OperationPtr> ops;
+  {
+    const std::lock_guard lock(submitted_mutex_);
+    ops.swap(submitted_);
+  }
+  Duration shortest = Duration::max();
+  for (const OperationPtr& op : ops) {
+    if (admit(op)) {
+      shortest = std::min(shortest, op->deadline());
+      begin(op);
+    } else {
+      ++async_ops_;
+      retire(op);
+    }
+  }
   const Time now = monotonic_now();
   if (link_ != nullptr) flush(now);
   if (driver_ == nullptr) {
     wake_background();
-  } else if (link_ != nullptr &&
-             (!link_->writer().empty() || now + op->deadline() < driver_until_)) {
+  } else if (link_ != nullptr && (!link_->writer().empty() || now + shortest < driver_until_)) {
     wake_driver();
   }
-  return op->id;
+}
+
+void Engine::stop_pumping() {
+  pumping_ = false;
+  take_submitted();
 }
 
 void Engine::cancel(std::uint64_t id) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
+  take_submitted();
   const auto at = ops_.find(id);
   if (at == ops_.end() || at->second->sync || at->second->internal) return;
   const OperationPtr op = at->second;
@@ -234,14 +270,14 @@ void Engine::cancel(std::uint64_t id) {
 }
 
 std::vector<Completion> Engine::drain() {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(completions_mutex_);
   eventfd_t count = 0;
   if (!completions_.empty()) eventfd_read(event_fd_.get(), &count);
   return std::exchange(completions_, {});
 }
 
 void Engine::tell(FrameType type, const google::protobuf::MessageLite& body) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr) return;
   link_->queue_releases();
   link_->tell(type, body);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -32,7 +33,9 @@ struct HeldLease {
 /// A thread in run() drives until its own operation is finished, completing others' on the way;
 /// other threads sleep and take the role over. The background thread drives only while submitted
 /// operations are under way and nobody else does; a thread in run() takes the role from it. It also
-/// keeps the timers: heartbeats, deadlines, leases, reconnects. Bytes of shared memory are copied
+/// keeps the timers: heartbeats, deadlines, leases, reconnects. An operation that finds no
+/// connection has one attempt made for it (attempts are kAttemptGap apart, and serve all who wait);
+/// with nothing under way the attempts back off. Bytes of shared memory are copied
 /// without the lock: by the thread in run() for its own operation, by the background for submitted
 /// ones. Everything here is guarded by `mutex_`, but for what says otherwise.
 class Engine {
@@ -67,7 +70,7 @@ class Engine {
   /// Runs `use` under the lock with the table.
   template <class Use>
   auto with_regions(Use use) {
-    const Lock lock(mutex_);
+    const Lock lock = enter();
     return use(shared_.regions);
   }
 
@@ -88,6 +91,8 @@ class Engine {
 
   // engine.cc: operations
   bool admit(const OperationPtr& op);
+  void take_submitted();
+  void stop_pumping();
   Link* link_of(const Operation& op) const;
   void begin(const OperationPtr& op);
   void start_op(const OperationPtr& op);
@@ -97,14 +102,16 @@ class Engine {
   void do_work(Lock& lock, const OperationPtr& op);
   void expire(Time now);
   void expire_op(const OperationPtr& op, Time now);
-  void wait_for_driver(Lock& lock, const OperationPtr& op);
+  void wait_for_turn(Lock& lock, const OperationPtr& op, Time until);
   void run_loop(Lock& lock, const OperationPtr& op);
 
   // engine_drive.cc: the socket
   void drive(Lock& lock, const OperationPtr& op);
+  void let_in(Lock& lock);
   void drive_background(Lock& lock, Time until);
   bool pump(Time now);
   bool flush(Time now);
+  void feed(Link& link);
   bool read_some(Time now);
   void on_frame(FrameReader::Frame& frame, Time now);
   void on_reply_frame(FrameReader::Frame& frame, Time now);
@@ -126,6 +133,7 @@ class Engine {
   void connect(Lock& lock, Duration limit);
   HandshakePlan make_plan() const;
   void install(std::unique_ptr<Link> link);
+  Time next_connect() const;
   void fail_pending(const absl::Status& why);
   bool background_needed() const;
 
@@ -134,11 +142,16 @@ class Engine {
   const pid_t pid_ = getpid();
   std::uint64_t probe_value_;
 
+  /// The lock, for whoever comes from outside: the driver makes room for them.
+  Lock enter();
+
   std::mutex mutex_;
+  std::atomic<int> entering_{0};
   Shared shared_;
   std::shared_ptr<Link> link_;  ///< null: not connected
   std::uint64_t link_serial_ = 0;
-  LinkTerms last_terms_;
+  std::mutex terms_mutex_;  ///< its own: whoever makes a call does not wait for the driver
+  LinkTerms last_terms_;    ///< guarded by terms_mutex_
   std::vector<NamespaceSpec> namespaces_;
   absl::flat_hash_map<std::uint64_t, OperationPtr> ops_;
   std::size_t async_ops_ = 0;
@@ -156,15 +169,23 @@ class Engine {
   Fd wake_fd_;
   Fd background_wake_fd_;
 
-  std::vector<Completion> completions_;
+  // Submitting and draining do not wait for the driver, which holds the lock while bytes flow:
+  // submissions are left here for it while it pumps, and it looks again after it has stopped to.
+  std::mutex submitted_mutex_;
+  std::vector<OperationPtr> submitted_;  ///< guarded by submitted_mutex_
+  std::atomic<bool> has_submitted_{false};
+  std::atomic<bool> pumping_{false};
+  std::mutex completions_mutex_;
+  std::vector<Completion> completions_;  ///< guarded by completions_mutex_
   Fd event_fd_;
 
   bool connecting_ = false;
   bool connected_once_ = false;
   bool ping_under_way_ = false;
   absl::Status connect_failure_;
-  Time failed_at_;
-  Time next_attempt_;
+  Time attempt_began_;
+  Time attempt_ended_;
+  Time next_attempt_;  ///< the background's own, with nothing under way
   Duration backoff_{0};
 
   bool stopping_ = false;

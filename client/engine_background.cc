@@ -16,7 +16,9 @@
 namespace larder {
 namespace {
 
-constexpr Duration kBackoffMin = std::chrono::milliseconds(10);
+constexpr Duration kBackoffMin = std::chrono::milliseconds(20);
+/// Between the end of an attempt to connect and the next one, whoever wants it.
+constexpr Duration kAttemptGap = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(1);
 /// A client sends something this many times in a heartbeat, and renews as often in a lease.
 constexpr int kBeats = 3;
@@ -60,8 +62,9 @@ absl::Status Engine::start() {
 
 void Engine::stop() {
   {
-    Lock lock(mutex_);
+    Lock lock = enter();
     stopping_ = true;
+    take_submitted();
     if (link_ != nullptr) lost(absl::StatusCode::kCancelled, "the client is closed");
     std::vector<OperationPtr> rest;
     for (const auto& [id, op] : ops_)
@@ -81,9 +84,7 @@ void Engine::background() {
     const Time now = monotonic_now();
     run_timers(now);
     if (work_in_background(lock)) continue;
-    const bool recently = !connect_failure_.ok() && now < failed_at_ + kBackoffMin;
-    if (link_ == nullptr && !connecting_ &&
-        (now >= next_attempt_ || (!ops_.empty() && !recently))) {
+    if (link_ == nullptr && !connecting_ && now >= next_connect()) {
       connect(lock, options_.connect_deadline);
       continue;
     }
@@ -118,8 +119,10 @@ bool Engine::work_in_background(Lock& lock) {
 }
 
 Time Engine::next_timer(Time now) const {
-  if (link_ == nullptr)
-    return connecting_ ? now + kBackoffMax : std::max(next_attempt_, now + kBackoffMin);
+  if (link_ == nullptr) {
+    const Time next = connecting_ ? now + kBackoffMax : next_connect();
+    return async_ops_ > 0 ? std::min(next, next_due_) : next;
+  }
   Time next = std::min(releases_due_, now + std::chrono::seconds(60));
   if (async_ops_ > 0) next = std::min(next, next_due_);
   if (link_->terms.heartbeat > Duration(0) && !ping_under_way_) {
@@ -188,20 +191,21 @@ HandshakePlan Engine::make_plan() const {
 void Engine::connect(Lock& lock, Duration limit) {
   LARDER_ASSERT(!connecting_ && link_ == nullptr);
   connecting_ = true;
+  attempt_began_ = monotonic_now();
   const HandshakePlan plan = make_plan();
   lock.unlock();
   absl::StatusOr<std::unique_ptr<Link>> link = open_link(plan, shared_, limit);
   lock.lock();
   connecting_ = false;
+  attempt_ended_ = monotonic_now();
   if (stopping_) {
     // stop() has ended all operations.
   } else if (link.ok()) {
     install(*std::move(link));
   } else {
     connect_failure_ = link.status();
-    failed_at_ = monotonic_now();
     backoff_ = std::clamp(backoff_ * 2, kBackoffMin, kBackoffMax);
-    next_attempt_ = failed_at_ + backoff_;
+    next_attempt_ = attempt_ended_ + backoff_;
     fail_pending(connect_failure_);
   }
   for (Operation* op : waiting_)
@@ -212,7 +216,10 @@ void Engine::connect(Lock& lock, Duration limit) {
 void Engine::install(std::unique_ptr<Link> link) {
   link_ = std::move(link);
   ++link_serial_;
-  last_terms_ = link_->terms;
+  {
+    const std::lock_guard lock(terms_mutex_);
+    last_terms_ = link_->terms;
+  }
   if (std::exchange(connected_once_, true)) ++shared_.counters.reconnects;
   connect_failure_ = absl::OkStatus();
   backoff_ = Duration(0);
@@ -228,13 +235,20 @@ void Engine::install(std::unique_ptr<Link> link) {
   flush(monotonic_now());
 }
 
-/// Nobody is there: what waits for a connection ends now. A daemon that only does not answer gets
-/// each operation's own deadline.
+/// When somebody may connect next: soon, when it is for an operation.
+Time Engine::next_connect() const {
+  const Time soonest = attempt_ended_ + kAttemptGap;
+  return ops_.empty() ? std::max(next_attempt_, soonest) : soonest;
+}
+
+/// Nobody is there: what waits for a connection ends now, but for what came after the attempt had
+/// begun, which has another one. A daemon that only does not answer gets each operation's own
+/// deadline.
 void Engine::fail_pending(const absl::Status& why) {
   if (absl::IsDeadlineExceeded(why)) return;
   std::vector<OperationPtr> pending;
   for (const auto& [id, op] : ops_) {
-    if (!op->started) pending.push_back(op);
+    if (!op->started && op->progress <= attempt_began_) pending.push_back(op);
   }
   for (const OperationPtr& op : pending) {
     give_up(op, why.code(), std::string(why.message()));
@@ -242,7 +256,7 @@ void Engine::fail_pending(const absl::Status& why) {
 }
 
 bool Engine::remember_namespace(const NamespaceSpec& spec, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr || serial != link_serial_) return false;
   const auto same = [&spec](const NamespaceSpec& known) {
     return known.fingerprint == spec.fingerprint;
@@ -252,7 +266,7 @@ bool Engine::remember_namespace(const NamespaceSpec& spec, std::uint64_t serial)
 }
 
 absl::StatusOr<bool> Engine::add_region(Region& region, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (serial != 0 && (link_ == nullptr || serial != link_serial_)) return false;
   const absl::Status added = shared_.regions.add(std::move(region));
   if (!added.ok()) return added;
@@ -260,12 +274,12 @@ absl::StatusOr<bool> Engine::add_region(Region& region, std::uint64_t serial) {
 }
 
 std::optional<Region> Engine::take_region(const std::byte* base) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   return shared_.regions.take(base);
 }
 
 void Engine::hold_lease(std::uint64_t get, std::uint64_t serial) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (link_ == nullptr || serial != link_serial_) return;
   const Duration life = link_->terms.lease;
   const Time renew_at = life > Duration(0) ? monotonic_now() + life / kBeats : Time::max();
@@ -274,19 +288,19 @@ void Engine::hold_lease(std::uint64_t get, std::uint64_t serial) {
 }
 
 void Engine::drop_lease(std::uint64_t get) {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   if (leases_.erase(get) == 0 || link_ == nullptr) return;
   link_->release(get);
   schedule_releases(monotonic_now());
 }
 
 LinkTerms Engine::terms() {
-  const Lock lock(mutex_);
+  const std::lock_guard lock(terms_mutex_);
   return last_terms_;
 }
 
 Counters Engine::counters() {
-  const Lock lock(mutex_);
+  const Lock lock = enter();
   return shared_.counters;
 }
 

@@ -13,6 +13,13 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kSlice = 1 << 20;  ///< bytes moved at most before the lock is given up
+/// Time that it takes to wake a thread that waits for the lock.
+constexpr Duration kLetIn = std::chrono::microseconds(200);
+/// What is left of a slice is not worth cutting a chunk for: four whole ones and their heads go.
+constexpr std::size_t kRest = 128 << 10;
+/// With less payload than this queued, the next chunk is made: more than about one would leave the
+/// cache between its checksum and the socket.
+constexpr std::size_t kSendAhead = 128 << 10;
 /// A lease's end may travel so much later, with the next frame.
 constexpr Duration kReleaseDelay = std::chrono::milliseconds(10);
 
@@ -22,9 +29,13 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
   driver_ = op.get();
   Time spin_until = monotonic_now() + options_.spin;
   while (!op->retired && link_ != nullptr && driver_ == op.get() && !op->wants_work()) {
+    pumping_ = true;
+    take_submitted();
+    if (link_ == nullptr) break;
     const Time now = monotonic_now();
     if (pump(now)) {
       spin_until = now + options_.spin;
+      let_in(lock);
       continue;
     }
     expire(now);
@@ -37,19 +48,26 @@ void Engine::drive(Lock& lock, const OperationPtr& op) {
     }
     poll_unlocked(lock, next_due_);
   }
+  stop_pumping();
   if (driver_ != op.get()) return;
   driver_ = nullptr;
   hand_over();
 }
 
-/// One round of the background as driver.
+/// The background as driver, until nothing moves or there is something else to do.
 void Engine::drive_background(Lock& lock, Time until) {
   driver_ = this;
-  const Time now = monotonic_now();
-  if (pump(now)) {
+  pumping_ = true;
+  Time now = monotonic_now();
+  for (; pump(now); now = monotonic_now()) {
     background_progress_ = now;
-    return;
+    let_in(lock);
+    take_submitted();
+    const bool other_work =
+        link_ == nullptr || driver_ != this || stopping_ || !background_work_.empty();
+    if (other_work || now >= std::min(until, next_due_)) return stop_pumping();
   }
+  stop_pumping();
   expire(now);
   if (link_ == nullptr || !background_work_.empty() || !background_needed()) return;
   if (now < background_progress_ + options_.spin) {
@@ -59,6 +77,16 @@ void Engine::drive_background(Lock& lock, Time until) {
     return;
   }
   poll_unlocked(lock, std::min(until, next_due_));
+}
+
+/// Gives the lock to those who wait for it: without bytes to wait for, the driver would keep it.
+void Engine::let_in(Lock& lock) {
+  if (entering_ == 0) return;
+  lock.unlock();
+  const Time until = monotonic_now() + kLetIn;
+  while (entering_ > 0 && monotonic_now() < until)
+    std::this_thread::yield();
+  lock.lock();
 }
 
 /// Gives the driver's role to whoever needs it.
@@ -71,6 +99,9 @@ void Engine::hand_over() {
 }
 
 void Engine::poll_unlocked(Lock& lock, Time until) {
+  stop_pumping();
+  if (link_ == nullptr) return;
+  until = std::min(until, next_due_);
   const std::shared_ptr<Link> link = link_;
   const bool background = driver_ == this;
   bool& polls = background ? background_polls_ : driver_polls_;
@@ -117,20 +148,43 @@ bool Engine::pump(Time now) {
 
 bool Engine::flush(Time now) {
   const std::shared_ptr<Link> link = link_;
+  std::size_t budget = kSlice + kRest / 2;
+  const std::size_t whole = budget;
+  IoResult result;
+  feed(*link);
   if (link->writer().empty()) return false;
-  std::size_t budget = kSlice;
-  const IoResult result = link->writer().flush(link->fd(), budget);
-  for (const std::uint64_t frame : link->writer().take_sent()) {
-    if (const OperationPtr op = link->call(frame)) op->progress = now;
+  while (result.state == IoState::kDone && budget >= kRest && !link->writer().empty()) {
+    result = link->writer().flush(link->fd(), budget);
+    for (const std::uint64_t frame : link->writer().take_sent()) {
+      if (const OperationPtr op = link->call(frame)) op->progress = now;
+    }
+    feed(*link);
   }
   link->sent_at = now;
   if (result.state == IoState::kClosed || result.state == IoState::kFailed) {
     // What it said before it went away may still be read: an error, or answers.
-    read_some(now);
+    while (link_ == link && read_some(now)) {
+    }
     if (link_ == link) lost(absl::StatusCode::kUnavailable, "larderd closed the connection");
     return true;
   }
-  return budget != kSlice;
+  return budget != whole;
+}
+
+/// Lets those who have payload to send queue some, the first that can first: what began first ends
+/// first, and the next call of whoever made it comes while there is still something to send.
+void Engine::feed(Link& link) {
+  std::erase_if(link.senders, [](const OperationPtr& op) { return op->finished(); });
+  while (link.writer().queued_bytes() < kSendAhead) {
+    bool sent = false;
+    for (std::size_t n = 0; n < link.senders.size() && !sent; ++n) {
+      const OperationPtr op = link.senders[n];
+      if (op->finished()) continue;
+      sent = op->send_more(link);
+      if (op->finished()) after_event(op);
+    }
+    if (!sent) return;
+  }
 }
 
 bool Engine::read_some(Time now) {
@@ -138,6 +192,8 @@ bool Engine::read_some(Time now) {
   std::size_t budget = kSlice;
   bool any = false;
   while (link_ == link) {
+    // The daemon should have the next call before the bytes of this one are all read.
+    if (any && has_submitted_) break;
     const std::size_t before = budget;
     const ReadResult result = link->reader().read(link->fd(), budget);
     if (budget != before) {
@@ -169,6 +225,7 @@ bool Engine::read_some(Time now) {
         return true;
     }
   }
+  resume_stalled();
   return true;
 }
 
@@ -201,7 +258,7 @@ void Engine::on_reply_frame(FrameReader::Frame& frame, Time now) {
       frame.header.type == FrameType::kGetData || frame.header.type == FrameType::kPutData;
   if (op == nullptr) {
     if (data) return;
-    link->on_late_reply(id);
+    link->on_own_reply(frame);
     // Hits that nobody waits for any more: their leases end now.
     if (frame.header.type == FrameType::kGet && link->terms.shm && !frame.array.empty()) {
       link->release(id);
@@ -220,7 +277,9 @@ void Engine::on_reply_frame(FrameReader::Frame& frame, Time now) {
 }
 
 void Engine::resume_stalled() {
-  if (link_ == nullptr || link_->stalled.empty() || !shared_.staging.take_freed()) return;
+  if (link_ == nullptr || link_->stalled.empty()) return;
+  const bool answered = link_->take_region_answered();
+  if (!shared_.staging.take_freed() && !answered) return;
   const std::vector<OperationPtr> stalled = std::exchange(link_->stalled, {});
   for (const OperationPtr& op : stalled) {
     if (op->retired || link_ == nullptr) continue;
@@ -234,6 +293,7 @@ void Engine::lost(absl::StatusCode code, const std::string& why) {
   const std::shared_ptr<Link> link = std::exchange(link_, nullptr);
   link->dead = true;
   link->stalled.clear();
+  link->senders.clear();
   link->payload_owner.reset();
   link->reader().discard_payload();
   std::vector<OperationPtr> ops;

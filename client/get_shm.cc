@@ -3,40 +3,12 @@
 #include <algorithm>
 
 #include "store/limits.h"
-#include "store/status_macros.h"
-#include "transport/wire.pb.h"
 
 namespace larder {
 
-absl::Status ShmGet::start(Link& link) {
-  shared_ = &link.shared();
-  wire::GetRequest body;
-  body.set_ns(request_.ns.value());
-  body.set_request(request_.request);
-  // A copy is checked here, in the copy; a view, which nobody copies, by the daemon.
-  body.set_verify(request_.verify && !request_.copy);
-  for (std::size_t n = 0; request_.copy && n < request_.keys.size(); ++n) {
-    request_.keys[n].length = static_cast<std::uint32_t>(request_.buffers.length(n));
-  }
-  const auto array = std::as_bytes(std::span<const Key>(request_.keys));
-  absl::StatusOr<std::uint64_t> sent = send_call(
-      link,
-      {.head = make_head({.type = FrameType::kGet, .id = id, .body = &body, .array = array})});
-  if (!sent.ok()) return sent.status();
-  frame_ = *sent;
-  ++shared_->counters.gets;
-  return absl::OkStatus();
-}
-
 void ShmGet::on_reply(Link& link, FrameReader::Frame& frame) {
-  wire::GetReply reply;
-  if (!accept(frame, reply)) return;
-  completion_.residence_ns = reply.residence_ns();
-  std::vector<wire::GetResult> results;
-  if (!wire::parse(frame.array, results) || results.size() != request_.keys.size()) {
-    finish_with(absl::StatusCode::kInternal, "the reply has another number of results than keys");
-    return;
-  }
+  const std::vector<wire::GetResult> results = read_results(frame);
+  if (finished()) return;
   hits_.resize(results.size());
   bool any = false;
   for (std::size_t n = 0; n < results.size(); ++n) {
@@ -94,10 +66,7 @@ KeyStatus ShmGet::copy_key(std::size_t key) {
     ++stale_;
     return KeyStatus::kMiss;
   }
-  if (request_.verify && sum.value() != hit.result.checksum) {
-    ++corrupt_;
-    return KeyStatus::kCorrupt;
-  }
+  if (request_.verify && sum.value() != hit.result.checksum) return corrupt(key);
   completion_.bytes += hit.result.length;
   return KeyStatus::kOk;
 }
@@ -124,14 +93,8 @@ bool ShmGet::copy_pieces(std::size_t key, Checksum* sum) {
 void ShmGet::worked(Link* link) {
   copy_pending_ = false;
   if (request_.copy && leased_ && link != nullptr) link->release(frame_);
-  Counters& counters = shared_->counters;
-  for (const KeyStatus key : completion_.keys) {
-    ++(key == KeyStatus::kOk ? counters.hits : counters.misses);
-  }
-  counters.bytes_in += completion_.bytes;
-  counters.stale_generations += stale_;
-  counters.checksum_errors += corrupt_;
-  finish_with(absl::StatusCode::kOk, "");
+  shared_->counters.stale_generations += stale_;
+  end(link);
 }
 
 void ShmGet::give_up(Link* link, absl::StatusCode code, std::string message) {

@@ -3,8 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/buffers.h"
-#include "client/operation.h"
+#include "client/get.h"
 #include "transport/guarded_copy.h"
 
 namespace larder {
@@ -18,23 +17,10 @@ struct ShmHit {
 
 /// A get over shared memory: the reply leases the blocks; work() copies them from the slabs into
 /// the caller's buffers, re-reads each generation after its copy, and the lease is released.
-class ShmGet final : public Operation {
+class ShmGet final : public Get {
  public:
-  struct Request {
-    NamespaceId ns;
-    std::uint64_t request = 0;
-    bool verify = false;  ///< check the checksums in the copy
-    bool copy = true;     ///< false: a view; `buffers` is empty and the lease is kept
-    std::vector<Key> keys;
-    BufferTable buffers;
-  };
+  ShmGet(Request request, Duration deadline) : Get(std::move(request), deadline, Mode::kShm) {}
 
-  ShmGet(Request request, Duration deadline)
-      : Operation(request.keys.size(), deadline), request_(std::move(request)) {
-    mode = Mode::kShm;
-  }
-
-  absl::Status start(Link& link) override;
   void on_reply(Link& link, FrameReader::Frame& frame) override;
   void give_up(Link* link, absl::StatusCode code, std::string message) override;
   bool wants_work() const override { return copy_pending_; }
@@ -52,14 +38,10 @@ class ShmGet final : public Operation {
   KeyStatus copy_key(std::size_t key);
   bool copy_pieces(std::size_t key, Checksum* sum);
 
-  Request request_;
   std::vector<ShmHit> hits_;
-  Shared* shared_ = nullptr;
-  std::uint64_t frame_ = 0;
   bool leased_ = false;
   bool copy_pending_ = false;
   std::uint64_t stale_ = 0;
-  std::uint64_t corrupt_ = 0;
 };
 
 }  // namespace larder

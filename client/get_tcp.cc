@@ -1,37 +1,10 @@
 #include "client/get_tcp.h"
 
-#include "store/status_macros.h"
-#include "transport/wire.pb.h"
-
 namespace larder {
 
-absl::Status TcpGet::start(Link& link) {
-  shared_ = &link.shared();
-  wire::GetRequest body;
-  body.set_ns(request_.ns.value());
-  body.set_request(request_.request);
-  for (std::size_t n = 0; n < request_.keys.size(); ++n) {
-    request_.keys[n].length = static_cast<std::uint32_t>(request_.buffers.length(n));
-  }
-  const auto array = std::as_bytes(std::span<const Key>(request_.keys));
-  absl::StatusOr<std::uint64_t> sent = send_call(
-      link,
-      {.head = make_head({.type = FrameType::kGet, .id = id, .body = &body, .array = array})});
-  if (!sent.ok()) return sent.status();
-  frame_ = *sent;
-  ++shared_->counters.gets;
-  return absl::OkStatus();
-}
-
 void TcpGet::on_reply(Link& link, FrameReader::Frame& frame) {
-  wire::GetReply reply;
-  if (!accept(frame, reply)) return;
-  completion_.residence_ns = reply.residence_ns();
-  std::vector<wire::GetResult> results;
-  if (!wire::parse(frame.array, results) || results.size() != request_.keys.size()) {
-    finish_with(absl::StatusCode::kInternal, "the reply has another number of results than keys");
-    return;
-  }
+  const std::vector<wire::GetResult> results = read_results(frame);
+  if (finished()) return;
   link.expect(frame_, shared_from_this());  // the data carries the same id
   progress_.resize(results.size());
   for (std::size_t n = 0; n < results.size(); ++n) {
@@ -48,7 +21,7 @@ void TcpGet::on_reply(Link& link, FrameReader::Frame& frame) {
     progress_[n].checksum = results[n].checksum;
     ++open_;
   }
-  end_if_complete();
+  end_if_complete(link);
 }
 
 void TcpGet::on_data(Link& link, FrameReader::Frame& frame) {
@@ -66,17 +39,17 @@ void TcpGet::on_data(Link& link, FrameReader::Frame& frame) {
   current_ = chunk_.key;
   if (chunk_bytes_ == 0) {
     if (chunk_.last != 0 && key.received < key.length) close_key(chunk_.key, KeyStatus::kMiss);
-    return end_if_complete();
+    return end_if_complete(link);
   }
   absl::InlinedVector<iovec, 16> pieces;
   request_.buffers.slice(chunk_.key, chunk_.offset, chunk_bytes_, pieces);
   link.reader().receive_payload({pieces.data(), pieces.size()});
 }
 
-void TcpGet::on_payload(Link& /*link*/) {
+void TcpGet::on_payload(Link& link) {
   if (chunk_.key >= progress_.size() || !progress_[chunk_.key].open) return;
   take(chunk_.key, chunk_.offset, chunk_bytes_);
-  end_if_complete();
+  end_if_complete(link);
 }
 
 void TcpGet::take(std::size_t n, std::uint64_t offset, std::uint64_t length) {
@@ -91,9 +64,8 @@ void TcpGet::take(std::size_t n, std::uint64_t offset, std::uint64_t length) {
     return;
   }
   const bool good = sum_.value() == key.checksum;
-  if (!good) ++shared_->counters.checksum_errors;
   if (good) completion_.bytes += key.length;
-  close_key(n, good ? KeyStatus::kOk : KeyStatus::kCorrupt);
+  close_key(n, good ? KeyStatus::kOk : corrupt(n));
 }
 
 void TcpGet::close_key(std::size_t key, KeyStatus status) {
@@ -102,13 +74,8 @@ void TcpGet::close_key(std::size_t key, KeyStatus status) {
   --open_;
 }
 
-void TcpGet::end_if_complete() {
-  if (open_ > 0) return;
-  for (const KeyStatus key : completion_.keys) {
-    ++(key == KeyStatus::kOk ? shared_->counters.hits : shared_->counters.misses);
-  }
-  shared_->counters.bytes_in += completion_.bytes;
-  finish_with(absl::StatusCode::kOk, "");
+void TcpGet::end_if_complete(Link& link) {
+  if (open_ == 0) end(&link);
 }
 
 /// The daemon's chunks do not add up: nothing it says about this get can be believed.

@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "client/buffers.h"
-#include "client/operation.h"
+#include "client/get.h"
 #include "transport/guarded_copy.h"
 
 namespace larder {
@@ -11,21 +10,10 @@ namespace larder {
 /// A get over a stream: the reply says which keys follow; their chunks are received straight into
 /// the caller's buffers and their checksums made as they come. Given up, what still comes goes to
 /// scratch memory.
-class TcpGet final : public Operation {
+class TcpGet final : public Get {
  public:
-  struct Request {
-    NamespaceId ns;
-    std::uint64_t request = 0;
-    std::vector<Key> keys;
-    BufferTable buffers;
-  };
+  TcpGet(Request request, Duration deadline) : Get(std::move(request), deadline, Mode::kStream) {}
 
-  TcpGet(Request request, Duration deadline)
-      : Operation(request.keys.size(), deadline), request_(std::move(request)) {
-    mode = Mode::kStream;
-  }
-
-  absl::Status start(Link& link) override;
   void on_reply(Link& link, FrameReader::Frame& frame) override;
   void on_data(Link& link, FrameReader::Frame& frame) override;
   void on_payload(Link& link) override;
@@ -42,15 +30,12 @@ class TcpGet final : public Operation {
 
   void take(std::size_t key, std::uint64_t offset, std::uint64_t length);
   void close_key(std::size_t key, KeyStatus status);
-  void end_if_complete();
+  void end_if_complete(Link& link);
   void fail_stream(Link& link);
 
-  Request request_;
   std::vector<Progress> progress_;
   wire::ChunkRecord chunk_;
   std::uint64_t chunk_bytes_ = 0;
-  Shared* shared_ = nullptr;
-  std::uint64_t frame_ = 0;
   std::size_t open_ = 0;
   /// Keys come one after the other: one checksum is under way.
   std::size_t current_ = 0;

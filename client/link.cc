@@ -1,12 +1,14 @@
 #include "client/link.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include "client/operation.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
-
 absl::Status Link::send(OutFrame frame) {
   queue_releases();
   if (writer_.push(std::move(frame))) return absl::OkStatus();
@@ -31,6 +33,16 @@ void Link::queue_releases() {
     body.add_gets(id);
   releases_.clear();
   tell(FrameType::kRelease, body);
+}
+
+void Link::ask_to_verify(NamespaceId ns, std::span<const wire::KeyRecord> keys) {
+  wire::GetRequest body;
+  body.set_ns(ns.value());
+  body.set_verify(true);
+  (void)writer_.push({.head = make_head({.type = FrameType::kGet,
+                                         .id = new_id(),
+                                         .body = &body,
+                                         .array = std::as_bytes(keys)})});
 }
 
 std::shared_ptr<Operation> Link::call(std::uint64_t id) const {
@@ -61,12 +73,22 @@ void Link::give_back(const Held& held) {
   if (held.own_region != 0) {
     wire::UnregisterRegionRequest body;
     body.set_region(held.own_region);
+    asked_regions_.erase(held.own_region);
     tell(FrameType::kUnregisterRegion, body);
   }
 }
 
-void Link::on_late_reply(std::uint64_t id) {
-  const auto at = buried_.find(id);
+void Link::on_own_reply(const FrameReader::Frame& frame) {
+  for (auto& [number, asked] : asked_regions_) {
+    if (asked.frame != frame.header.id || asked.answer) continue;
+    wire::SimpleReply reply;
+    asked.answer = parse_body(frame.body, reply)
+                       ? absl::Status(static_cast<absl::StatusCode>(reply.status().code()),
+                                      reply.status().message())
+                       : absl::InternalError("a reply's body is malformed");
+    region_answered_ = true;
+  }
+  const auto at = buried_.find(frame.header.id);
   if (at == buried_.end()) return;
   give_back(at->second);
   buried_.erase(at);
@@ -79,23 +101,35 @@ void Link::give_back_buried() {
   buried_.clear();
 }
 
-absl::Status Link::send_region(const Region& region) {
+absl::StatusOr<bool> Link::map_region(const Region& region) {
+  const auto at = asked_regions_.find(region.number);
+  if (at != asked_regions_.end()) {
+    const std::optional<absl::Status>& answer = at->second.answer;
+    if (!answer) return false;
+    if (answer->ok()) return true;
+    return absl::Status(answer->code(),
+                        fmt::format("larderd refused the staging memory of {} bytes: {}",
+                                    region.size, std::string(answer->message())));
+  }
   wire::RegisterRegionRequest body;
   body.set_region(region.number);
   body.set_bytes(region.size);
-  OutFrame frame{
-      .head =
-          make_head({.type = FrameType::kRegisterRegion, .id = new_id(), .fds = 1, .body = &body})};
-  frame.fds.push_back(region.memfd.get());
-  return send(std::move(frame));
+  const std::uint64_t id = new_id();
+  // The put that needs the region may be over before the frame is sent.
+  const auto memfd = std::make_shared<Fd>(fcntl(region.memfd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!memfd->valid()) return absl::ResourceExhaustedError("out of file descriptors");
+  LARDER_RETURN_IF_ERROR(send(
+      {.head = make_head({.type = FrameType::kRegisterRegion, .id = id, .fds = 1, .body = &body}),
+       .fds = {memfd->get()},
+       .keep = memfd}));
+  asked_regions_[region.number].frame = id;
+  return false;
 }
 
-absl::Status Link::announce_staging() {
-  if (staging_announced_) return absl::OkStatus();
-  LARDER_RETURN_IF_ERROR(shared_->staging.ensure(shared_->regions));
-  LARDER_RETURN_IF_ERROR(send_region(shared_->staging.region()));
-  staging_announced_ = true;
-  return absl::OkStatus();
+void Link::forget_refusals() {
+  absl::erase_if(asked_regions_, [](const auto& region) {
+    return region.second.answer && !region.second.answer->ok();
+  });
 }
 
 void Link::on_slab_notice(FrameReader::Frame& frame) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "transport/frame_head.h"
 #include "transport/frame_reader.h"
 #include "transport/frame_writer.h"
+#include "transport/records.h"
 #include "transport/slab_map.h"
 
 namespace larder {
@@ -32,7 +35,7 @@ struct Shared {
   RegionTable regions;
   Staging staging;
   Counters counters;
-  std::uint64_t last_frame_id = 0;
+  std::atomic<std::uint64_t> last_frame_id{0};  ///< of any thread
   bool allow_attach = true;
 };
 
@@ -80,6 +83,9 @@ class Link {
   void release(std::uint64_t get_id) { releases_.push_back(get_id); }
   bool has_releases() const { return !releases_.empty(); }
   void queue_releases();
+  /// Of blocks that came with other bytes than their checksum: the daemon looks at its own, and
+  /// quarantines what is bad. Nobody waits for what it answers.
+  void ask_to_verify(NamespaceId ns, std::span<const wire::KeyRecord> keys);
 
   // -- calls under way ----------------------------------------------------------------------------
   /// Replies and data of `id` go to `op` until forget(id).
@@ -103,22 +109,27 @@ class Link {
   void give_back(const Held& held);
   /// A put that was given up keeps what it holds until its reply comes.
   void bury(std::uint64_t id, const Held& held) { buried_[id] = held; }
-  void on_late_reply(std::uint64_t id);
+  /// A reply that no operation waits for: of a put that was given up, or of a region.
+  void on_own_reply(const FrameReader::Frame& frame);
   /// The connection is over: everything staged is free again.
   void give_back_buried();
 
   // -- regions and slabs --------------------------------------------------------------------------
-  /// Announces a region (again).
-  absl::Status send_region(const Region& region);
-  /// Announces the staging memory, once.
-  absl::Status announce_staging();
+  /// True when the daemon has mapped the region; asks it to, once, and answers false until it has
+  /// said something: stalled operations are resumed then. An error when it refused.
+  absl::StatusOr<bool> map_region(const Region& region);
+  /// What was refused is asked for again when it is needed next.
+  void forget_refusals();
+  bool take_region_answered() { return std::exchange(region_answered_, false); }
   void on_slab_notice(FrameReader::Frame& frame);
   void on_slab_retired(const FrameReader::Frame& frame);
   std::shared_ptr<const SlabMap> slab(SlabId id) const;
 
   /// Whose memory the payload under way goes to.
   std::shared_ptr<Operation> payload_owner;
-  /// Wait for staging memory.
+  /// Have payload to send, in the order in which it is sent: the first that has credits is first.
+  std::vector<std::shared_ptr<Operation>> senders;
+  /// Wait for staging memory, or for a region to be mapped.
   std::vector<std::shared_ptr<Operation>> stalled;
   Time sent_at;
   Time received_at;
@@ -136,7 +147,12 @@ class Link {
   std::optional<ControlPage> page_;
   std::vector<std::uint32_t> free_words_;
   std::vector<std::uint64_t> releases_;
-  bool staging_announced_ = false;
+  struct AskedRegion {
+    std::uint64_t frame = 0;
+    std::optional<absl::Status> answer;
+  };
+  absl::flat_hash_map<std::uint32_t, AskedRegion> asked_regions_;
+  bool region_answered_ = false;
 };
 
 }  // namespace larder

@@ -39,6 +39,9 @@ KeyStatus key_status_of(absl::StatusCode code) {
 
 void Operation::on_data(Link& /*link*/, FrameReader::Frame& /*frame*/) {}
 void Operation::on_payload(Link& /*link*/) {}
+bool Operation::send_more(Link& /*link*/) {
+  return false;
+}
 void Operation::resume(Link& /*link*/) {}
 
 void Operation::finish_with(absl::StatusCode code, std::string message) {
@@ -53,14 +56,25 @@ void Operation::finish_with(absl::StatusCode code, std::string message) {
   finish();
 }
 
+void Operation::finish_unanswered(absl::StatusCode code, std::string message) {
+  LARDER_ASSERT(!finished_);
+  completion_.code = code;
+  completion_.message = std::move(message);
+  finish();
+}
+
 absl::StatusOr<std::uint64_t> Operation::send_call(Link& link, OutFrame frame) {
-  // The first frame's id is the operation's own, known to the caller since the submission.
-  const std::uint64_t frame_id = frames_.empty() ? id : link.new_id();
+  const std::uint64_t frame_id = next_frame_id(link);
+  LARDER_RETURN_IF_ERROR(send_call(link, std::move(frame), frame_id));
+  return frame_id;
+}
+
+absl::Status Operation::send_call(Link& link, OutFrame frame, std::uint64_t frame_id) {
   std::memcpy(frame.head.data() + kIdOffset, &frame_id, sizeof frame_id);
   LARDER_RETURN_IF_ERROR(link.send(std::move(frame)));
   frames_.push_back(frame_id);
   link.expect(frame_id, shared_from_this());
-  return frame_id;
+  return absl::OkStatus();
 }
 
 void Operation::forget_frames(Link* link) {

@@ -39,6 +39,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   virtual void on_data(Link& link, FrameReader::Frame& frame);
   /// The payload of the last on_data() is in its place.
   virtual void on_payload(Link& link);
+  /// There is room to send: queues its next piece of payload; false when it has none now.
+  virtual bool send_more(Link& link);
   /// Something was freed that it waited for.
   virtual void resume(Link& link);
   /// Ends as soon as it can: deadline, cancel, or (`link` null) the connection's loss.
@@ -57,6 +59,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Duration deadline() const { return deadline_; }
   /// Ends it with one status for the call and for every key that has none yet.
   void finish_with(absl::StatusCode code, std::string message);
+  /// Ends it not knowing what became of its keys: those that have no answer say kUnavailable.
+  void finish_unanswered(absl::StatusCode code, std::string message);
 
   // -- the engine's
   // ---------------------------------------------------------------------------------
@@ -77,7 +81,11 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::atomic<bool> abandon{false};
 
  protected:
-  /// Sends `frame` under a new id (patched into its head) and expects its reply.
+  /// Id of its next frame: the first one's is the operation's own, known to the caller since the
+  /// submission.
+  std::uint64_t next_frame_id(Link& link) const { return frames_.empty() ? id : link.new_id(); }
+  /// Sends `frame` under that id (patched into its head) and expects its reply.
+  absl::Status send_call(Link& link, OutFrame frame, std::uint64_t frame_id);
   absl::StatusOr<std::uint64_t> send_call(Link& link, OutFrame frame);
   void finish() { finished_ = true; }
   /// False, and the operation finished, when the body is malformed or says an error.

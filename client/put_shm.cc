@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "client/call.h"
-#include "store/assert.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
@@ -20,6 +19,7 @@ constexpr std::uint64_t kBatchStagedMax = Staging::kBytesMax / 2;
 absl::Status ShmPut::start(Link& link) {
   shared_ = &link.shared();
   ++shared_->counters.puts;
+  link.forget_refusals();
   plan(link);
   next_batch(link);
   return absl::OkStatus();
@@ -73,32 +73,37 @@ void ShmPut::next_batch(Link& link) {
   } else {
     status = find_staging(link);
   }
-  if (!status.ok()) finish_with(status.code(), std::string(status.message()));
+  if (status.ok()) return;
+  drop_staging(&link);
+  finish_with(status.code(), std::string(status.message()));
 }
 
 absl::Status ShmPut::find_staging(Link& link) {
   const std::uint64_t bytes = batches_[batch_].staged;
-  if (bytes > Staging::kBytesMax) {
+  const bool own = bytes > Staging::kBytesMax;
+  if (!own) LARDER_RETURN_IF_ERROR(shared_->staging.ensure(shared_->regions));
+  if (own && own_region_.base == nullptr) {
     LARDER_ASSIGN_OR_RETURN(own_region_, shared_->regions.make({bytes}));
-    LARDER_RETURN_IF_ERROR(link.send_region(own_region_));
-    held_.own_region = own_region_.number;
-    staging_base_ = own_region_.base;
-    staging_region_ = own_region_.number;
-    step_ = Step::kStaging;
-    return absl::OkStatus();
   }
-  LARDER_RETURN_IF_ERROR(link.announce_staging());
-  const std::optional<std::uint64_t> offset = shared_->staging.allocate(bytes);
-  if (!offset) {
-    step_ = Step::kStalled;
-    link.stalled.push_back(shared_from_this());
-    return absl::OkStatus();
+  const Region& region = own ? own_region_ : shared_->staging.region();
+  LARDER_ASSIGN_OR_RETURN(const bool mapped, link.map_region(region));
+  if (own) held_.own_region = region.number;
+  if (!mapped) return stall(link);
+  if (!own) {
+    const std::optional<std::uint64_t> offset = shared_->staging.allocate(bytes);
+    if (!offset) return stall(link);
+    held_.staged_offset = *offset;
+    held_.staged_bytes = bytes;
   }
-  held_.staged_offset = *offset;
-  held_.staged_bytes = bytes;
-  staging_base_ = shared_->staging.region().base;
-  staging_region_ = shared_->staging.region().number;
+  staging_base_ = region.base;
+  staging_region_ = region.number;
   step_ = Step::kStaging;
+  return absl::OkStatus();
+}
+
+absl::Status ShmPut::stall(Link& link) {
+  step_ = Step::kStalled;
+  link.stalled.push_back(shared_from_this());
   return absl::OkStatus();
 }
 
@@ -132,7 +137,7 @@ void ShmPut::stage_key(std::size_t key, std::uint64_t& at) {
 void ShmPut::worked(Link* link) {
   step_ = Step::kPlanned;
   if (link == nullptr) {
-    drop_staging();
+    drop_staging(nullptr);
     return finish_with(absl::StatusCode::kUnavailable, "the connection to larderd was lost");
   }
   const absl::Status status = send_batch(*link);
@@ -161,11 +166,10 @@ absl::Status ShmPut::send_batch(Link& link) {
 absl::Status ShmPut::send_frame(Link& link, std::uint32_t word) {
   const std::vector<wire::PutSource> sources = sources_of_batch();
   std::vector<std::byte> head = make_frame(word, sources);
-  // send_call() gives the first frame the operation's own id, later ones the next.
-  const std::uint64_t next = frame_ == 0 ? id : shared_->last_frame_id + 1;
+  const std::uint64_t next = next_frame_id(link);
   link.page().activate(word, next);
-  LARDER_ASSIGN_OR_RETURN(frame_, send_call(link, {.head = std::move(head)}));
-  LARDER_ASSERT(frame_ == next);
+  LARDER_RETURN_IF_ERROR(send_call(link, {.head = std::move(head)}, next));
+  frame_ = next;
   step_ = Step::kSent;
   return absl::OkStatus();
 }
@@ -253,16 +257,20 @@ void ShmPut::end() {
   finish_with(absl::StatusCode::kOk, "");
 }
 
-/// Frees staged memory of a batch that was not sent.
-void ShmPut::drop_staging() {
-  if (held_.staged_bytes > 0) shared_->staging.free(held_.staged_offset, held_.staged_bytes);
-  held_ = {};
+/// Gives back what a batch that was not sent holds.
+void ShmPut::drop_staging(Link* link) {
+  const Link::Held held = std::exchange(held_, {});
+  if (link != nullptr) {
+    link->give_back(held);
+  } else if (held.staged_bytes > 0) {
+    shared_->staging.free(held.staged_offset, held.staged_bytes);
+  }
   own_region_ = {};
 }
 
 void ShmPut::give_up(Link* link, absl::StatusCode code, std::string message) {
   if (link == nullptr || step_ != Step::kSent) {
-    if (shared_ != nullptr) drop_staging();
+    if (shared_ != nullptr) drop_staging(link);
     forget_frames(link);
     return finish_with(code, std::move(message));
   }
@@ -270,13 +278,8 @@ void ShmPut::give_up(Link* link, absl::StatusCode code, std::string message) {
   if (verdict == Verdict::kWait) return;
   forget_frames(link);
   link->bury(frame_, std::exchange(held_, {}));
-  if (verdict == Verdict::kAnswerLost) {
-    for (const std::uint32_t key : sent_keys_)
-      completion_.keys[key] = KeyStatus::kOk;
-    message = kCommittedAnswerLost;
-  } else {
-    link->tell_cancel(frame_);
-  }
+  if (verdict == Verdict::kAnswerLost) return finish_unanswered(code, kCommittedAnswerLost);
+  link->tell_cancel(frame_);
   finish_with(code, std::move(message));
 }
 

@@ -11,7 +11,8 @@ namespace larder {
 /// bytes: from a registered region, else from the caller's memory by attach, else from staging
 /// memory into which work() copies them, batch after batch.
 ///
-///   plan --> [stage (maybe stalled) --> work] --> sent --reply--> next batch, or finished
+///   plan --> [stage (stalled: memory, or its region's answer) --> work] --> sent --reply--> next
+///   batch, or finished
 ///
 /// Each batch is one frame with one control word; giving up swaps the word, and when that comes
 /// too late the put has happened and is reported so.
@@ -57,6 +58,7 @@ class ShmPut final : public Operation {
   std::uint64_t staged_bytes(std::size_t key) const;
   void next_batch(Link& link);
   absl::Status find_staging(Link& link);
+  absl::Status stall(Link& link);
   void stage_key(std::size_t key, std::uint64_t& at);
   absl::Status send_batch(Link& link);
   absl::Status send_frame(Link& link, std::uint32_t word);
@@ -64,7 +66,7 @@ class ShmPut final : public Operation {
   std::vector<std::byte> make_frame(std::uint32_t word,
                                     const std::vector<wire::PutSource>& sources) const;
   bool read_reply(const FrameReader::Frame& frame);
-  void drop_staging();
+  void drop_staging(Link* link);
   void end();
   std::size_t piece_index(std::size_t key) const { return first_piece_[key]; }
 

@@ -74,21 +74,20 @@ void TcpPut::on_data(Link& link, FrameReader::Frame& frame) {
         completion_.keys[n] = first[n];
       }
     }
+    link.senders.push_back(shared_from_this());
   } else {
     wire::SimpleReply reply;
     if (!parse_body(frame.body, reply)) return;
     taken_ = std::max<std::uint64_t>(taken_, std::min(reply.count(), sent_));
   }
-  stream(link);
 }
 
-void TcpPut::stream(Link& link) {
+bool TcpPut::send_more(Link& link) {
   const std::uint64_t chunk_max = chunk_limit(link);
   // A daemon that tells no credits gets one chunk at a time.
   const std::uint64_t credits = std::max(link.terms.stream_credits, chunk_max);
-  while (next_ < wanted_.size() && sent_ - taken_ < credits) {
-    if (!send_chunk(link, std::min(chunk_max, credits - (sent_ - taken_)))) return;
-  }
+  if (finished() || next_ == wanted_.size() || sent_ - taken_ >= credits) return false;
+  return send_chunk(link, std::min(chunk_max, credits - (sent_ - taken_)));
 }
 
 bool TcpPut::send_chunk(Link& link, std::uint64_t chunk_max) {

@@ -9,7 +9,8 @@
 namespace larder {
 
 /// A put over a stream: small batches travel inside the request; of larger ones the daemon first
-/// says which keys it wants, and their chunks are sent from the caller's memory within its credits.
+/// says which keys it wants, and their chunks are sent from the caller's memory within its credits,
+/// each one's checksum made right before it is sent, while it is in the cache.
 /// Given up, the chunk under way is finished with zeros and the rest is not read.
 class TcpPut final : public Operation {
  public:
@@ -28,11 +29,11 @@ class TcpPut final : public Operation {
   absl::Status start(Link& link) override;
   void on_reply(Link& link, FrameReader::Frame& frame) override;
   void on_data(Link& link, FrameReader::Frame& frame) override;
+  bool send_more(Link& link) override;
   void give_up(Link* link, absl::StatusCode code, std::string message) override;
 
  private:
   absl::Status send_inline(Link& link, std::vector<std::byte> head);
-  void stream(Link& link);
   bool send_chunk(Link& link, std::uint64_t chunk_max);
 
   Request request_;

@@ -20,7 +20,7 @@ enum class KeyStatus : std::uint16_t {
   kSizeMismatch = 4,  ///< the block has another length than asked for or given
   kRefused = 5,       ///< put: admission said no
   kNoSpace = 6,       ///< put: all is leased or pinned, or over quota
-  kCorrupt = 7,       ///< checksum of what arrived differs; nothing was stored
+  kCorrupt = 7,       ///< put: checksum of what arrived differs; nothing was stored
   kInvalid = 8,       ///< this key's group, rank, length or source is out of bounds
   kCancelled = 9,
   kBusy = 10,         ///< too many leases on it

@@ -48,9 +48,18 @@ absl::StatusOr<AddrInfo> resolve(const Address& address, int flags) {
   return AddrInfo(list, &freeaddrinfo);
 }
 
-void set_no_delay(int fd) {
+/// Bytes under way to a receiver that does not keep up, and bytes kept behind them at the sender. A
+/// frame without payload overtakes the chunks that wait in a FrameWriter, not those that the kernel
+/// has: left to itself, that takes several MiB, which are milliseconds for the answer behind them.
+/// Enough for 10 GB/s over a round trip of 100 µs.
+constexpr int kWindowMax = 1 << 20;
+constexpr int kUnsentMax = 256 << 10;
+
+void tune(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &kWindowMax, sizeof kWindowMax);
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentMax, sizeof kUnsentMax);
 }
 
 absl::Status finish_connect(int fd, const std::string& name, Duration deadline) {
@@ -71,7 +80,7 @@ absl::StatusOr<Fd> connect_one(int family, const sockaddr* to, socklen_t length,
                                const std::string& name, Duration deadline) {
   Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return errno_status(absl::StatusCode::kResourceExhausted, "socket", errno);
-  if (family != AF_UNIX) set_no_delay(fd.get());
+  if (family != AF_UNIX) tune(fd.get());
   if (connect(fd.get(), to, length) == 0) return fd;
   if (errno != EINPROGRESS && errno != EINTR) {
     return errno_status(absl::StatusCode::kUnavailable, fmt::format("connect to {}", name), errno);
@@ -195,7 +204,7 @@ absl::StatusOr<std::optional<Fd>> accept_from(int listener) {
       int domain = 0;
       socklen_t length = sizeof domain;
       getsockopt(fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length);
-      if (domain != AF_UNIX) set_no_delay(fd.get());
+      if (domain != AF_UNIX) tune(fd.get());
       return std::optional<Fd>(std::move(fd));
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::optional<Fd>();

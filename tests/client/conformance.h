@@ -277,6 +277,42 @@ void layer_by_layer(ClientType& client, std::size_t bytes) {
   check_none(client.get(ns, given_up.keys, given_up.targets, {}));
 }
 
+/// Parts of blocks that are there already, in the same calls, do no harm to those that are not.
+template <class ClientType>
+void layers_of_some(ClientType& client, std::size_t bytes) {
+  const NamespaceSpec spec = chain_spec("layers-of-some");
+  const NamespaceId ns = *client.open_namespace(spec);
+  Batch batch(spec, 33, 4, bytes);
+  for (const std::size_t there : {0, 2}) {
+    check_all(client.put(ns, std::span<const Key>(batch.keys).subspan(there, 1),
+                         std::span<const ConstBuffer>(batch.sources).subspan(there, 1), {}),
+              1, KeyStatus::kOk);
+  }
+  const auto put = client.put_start(ns, batch.keys, {});
+  BOOST_REQUIRE(put.ok());
+  const std::vector some{KeyStatus::kPresent, KeyStatus::kWanted, KeyStatus::kPresent,
+                         KeyStatus::kWanted};
+  BOOST_TEST((put->keys == some));
+
+  // What is there stays as it was, whatever comes for it.
+  const std::vector<std::byte> other(bytes, std::byte{0x11});
+  for (const auto& [offset, length] : {std::pair(bytes / 2, bytes - bytes / 2), {0, bytes / 2}}) {
+    std::vector<Client::Part> parts;
+    for (std::uint32_t key = 0; key < 4; ++key) {
+      const std::byte* from = key % 2 == 0 ? other.data() : batch.blocks[key].data();
+      parts.push_back({.key = key, .offset = offset, .buffer = {from + offset, length}});
+    }
+    const absl::Status part = client.put_part(put->id, parts);
+    BOOST_TEST(part.ok(), part.message());
+  }
+  const Completion done = client.put_end(put->id);
+
+  BOOST_TEST((done.keys == std::vector{KeyStatus::kPresent, KeyStatus::kOk, KeyStatus::kPresent,
+                                       KeyStatus::kOk}));
+  check_all(client.get(ns, batch.keys, batch.targets, {}), 4, KeyStatus::kOk);
+  BOOST_TEST(batch.got_all());
+}
+
 /// Threads that share a client disturb nobody.
 template <class ClientType>
 void many_threads(ClientType& client, int threads) {

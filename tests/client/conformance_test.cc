@@ -46,6 +46,11 @@ BOOST_DATA_TEST_CASE(layers_become_visible_together, data::make(sim::kPaths), pa
   sim::layer_by_layer(*pair.client, 3'000'000);
 }
 
+BOOST_DATA_TEST_CASE(layers_of_some_blocks_leave_the_others_alone, data::make(sim::kPaths), path) {
+  sim::Pair pair(path, std::chrono::seconds(5));
+  sim::layers_of_some(*pair.client, 20'000);
+}
+
 BOOST_DATA_TEST_CASE(threads_share_a_client, data::make(sim::kPaths), path) {
   sim::Pair pair(path, std::chrono::seconds(5));
   sim::many_threads(*pair.client, 4);

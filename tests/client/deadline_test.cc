@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_put_committed_without_an_answer_says_so) {
 
   sim::check_code(done, absl::StatusCode::kDeadlineExceeded);
   BOOST_TEST(done.message == "committed, answer lost");
-  BOOST_TEST((done.keys == std::vector(2, KeyStatus::kOk)));
+  BOOST_TEST((done.keys == std::vector(2, KeyStatus::kUnavailable)));
   BOOST_TEST(pair.server.has(batch.keys[0]));
   BOOST_TEST((watch.elapsed() >= milliseconds(400)));
 }

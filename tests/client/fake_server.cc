@@ -278,13 +278,16 @@ void FakeServer::on_region(Connection& connection, FrameReader::Frame& frame) {
   wire::SimpleReply out;
   LARDER_ASSERT(parse_body(frame.body, body) && frame.fds.size() == 1);
   absl::StatusOr<RegionMap> map = RegionMap::map(frame.fds[0], {body.bytes()}, {1ULL << 40});
+  if (faults.refuse_regions) map = absl::ResourceExhaustedError("over the quota of regions");
   if (map.ok()) {
     connection.regions.insert_or_assign(body.region(), *std::move(map));
   } else {
     out.mutable_status()->set_code(static_cast<int>(map.status().code()));
     out.mutable_status()->set_message(std::string(map.status().message()));
   }
+  const bool silent = faults.silent.exchange(false);  // see on_frame()
   reply(connection, FrameType::kRegisterRegion, frame.header.id, out);
+  if (silent) faults.silent = true;
 }
 
 }  // namespace larder::sim

@@ -28,16 +28,18 @@ namespace larder::sim {
 
 /// What goes wrong; settable at any time from the test's thread.
 struct Faults {
-  std::atomic<bool> silent{false};    ///< reads, but does nothing with what it reads
-  std::atomic<bool> frozen{false};    ///< neither reads nor writes
-  std::atomic<int> delay_ms{0};       ///< before each reply
-  std::atomic<int> error_code{0};     ///< of every reply but Hello's
+  std::atomic<bool> silent{false};  ///< reads, but does nothing with what it reads
+  std::atomic<bool> frozen{false};  ///< neither reads nor writes
+  std::atomic<int> delay_ms{0};     ///< before each reply
+  std::atomic<int> error_code{0};   ///< of every reply but Hello's
+  std::atomic<bool> refuse_regions{false};
   std::atomic<int> drop_on{0};        ///< FrameType at which the connection is closed
   std::atomic<bool> truncate{false};  ///< the next reply is cut and the connection closed
   std::atomic<bool> wrong_checksum{false};
   std::atomic<bool> stale{false};      ///< generations are raised behind each get reply
   std::atomic<bool> hold_puts{false};  ///< shm puts are copied, then neither committed nor answered
   std::atomic<bool> lose_put_reply{false};  ///< shm puts are committed and not answered
+  std::atomic<bool> die_committed{false};   ///< dies behind the word of an shm put: nothing stored
   std::atomic<int> chunks{-1};              ///< GetData frames until it stops sending; -1: all
   std::atomic<bool> no_acks{false};         ///< streamed puts are wanted, taken, never acknowledged
   std::atomic<bool> garbage{false};         ///< the next reply is no frame

@@ -287,6 +287,10 @@ void FakeServer::finish_held(Connection& connection) {
   if (faults.hold_puts || faults.silent) return;
   for (Connection::HeldPut& put : std::exchange(connection.held, {})) {
     const bool committed = connection.page->commit(put.word, put.id);
+    if (committed && faults.die_committed) {
+      connection.over = true;
+      return;
+    }
     for (std::size_t n = 0; n < put.keys.size(); ++n) {
       if (!committed) {
         put.results[n] = result_of(wire::KeyStatus::kCancelled);
@@ -363,6 +367,10 @@ void FakeServer::on_layer_end(Connection& connection, FrameReader::Frame& frame)
   const bool publish =
       !body.abort() &&
       (!connection.page || connection.page->commit(body.control_word(), frame.header.id));
+  if (publish && faults.die_committed) {
+    connection.over = true;
+    return;
+  }
   for (std::size_t n = 0; publish && n < put.keys.size(); ++n) {
     put.results[n] = result_of(store_block(put.ns, put.keys[n], std::move(put.bytes[n])));
   }

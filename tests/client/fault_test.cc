@@ -2,6 +2,7 @@
 
 #include <boost/test/data/test_case.hpp>
 
+#include "client/regions.h"
 #include "tests/client/fixture.h"
 
 namespace larder {
@@ -125,6 +126,68 @@ BOOST_DATA_TEST_CASE(a_lost_connection_ends_calls_at_once, data::make(sim::kPath
   BOOST_TEST((watch.elapsed() < std::chrono::seconds(3)));
 }
 
+BOOST_AUTO_TEST_CASE(staging_memory_that_is_refused_ends_the_put_with_the_reason) {
+  for (const std::size_t bytes : {std::size_t{1000}, Staging::kBytesMax + 1}) {
+    sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+    const NamespaceSpec spec = sim::chain_spec("refused");
+    const NamespaceId ns = *pair.client->open_namespace(spec);
+    sim::Batch batch(spec, 1, 1, bytes);
+    pair.server.faults.refuse_regions = true;
+
+    for (int n = 0; n < 2; ++n) {
+      const Completion done = pair.client->put(ns, batch.keys, batch.sources, {});
+      sim::check_code(done, absl::StatusCode::kResourceExhausted);
+      BOOST_TEST((done.keys == std::vector{KeyStatus::kNoSpace}));
+      BOOST_TEST(done.message.find("staging memory") != std::string::npos, done.message);
+      BOOST_TEST(done.message.find("over the quota of regions") != std::string::npos, done.message);
+    }
+    BOOST_TEST(pair.server.seen(FrameType::kPut) == 0);
+    pair.server.faults.refuse_regions = false;
+
+    sim::check_all(pair.client->put(ns, batch.keys, batch.sources, {}), 1, KeyStatus::kOk);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(puts_wait_together_for_the_answer_to_their_staging_memory) {
+  sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+  const NamespaceSpec spec = sim::chain_spec("staging");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  std::vector<std::unique_ptr<sim::Batch>> batches;
+  pair.server.faults.delay_ms = 30;
+
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    batches.push_back(std::make_unique<sim::Batch>(spec, n + 1, 2, 10'000));
+    pair.client->submit_put(ns, batches[n]->keys, batches[n]->source_lists(), {});
+  }
+  const std::vector<Completion> done = sim::drain(*pair.client, 4);
+
+  BOOST_REQUIRE(done.size() == 4);
+  for (const Completion& one : done)
+    sim::check_all(one, 2, KeyStatus::kOk);
+  BOOST_TEST(pair.server.seen(FrameType::kRegisterRegion) == 1);
+}
+
+BOOST_DATA_TEST_CASE(a_daemon_that_dies_behind_its_word_has_stored_nothing_for_sure,
+                     data::make({Path::kStaged, Path::kAttach}), path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("word");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 2, 100'000);
+  pair.server.faults.die_committed = true;
+
+  const Completion whole = pair.client->put(ns, batch.keys, batch.sources, {});
+  const auto layers = pair.client->put_start(ns, batch.keys, {});
+  BOOST_REQUIRE(layers.ok());
+  const Completion end = pair.client->put_end(layers->id);
+
+  for (const Completion& done : {whole, end}) {
+    sim::check_code(done, absl::StatusCode::kUnavailable);
+    BOOST_TEST(done.message == "committed, answer lost");
+    BOOST_TEST((done.keys == std::vector(2, KeyStatus::kUnavailable)));
+  }
+  BOOST_TEST(pair.server.blocks() == 0U);
+}
+
 BOOST_DATA_TEST_CASE(a_daemon_that_was_restarted_while_nothing_ran_is_not_noticed,
                      data::make(sim::kPaths), path) {
   sim::Pair pair(path);
@@ -160,6 +223,59 @@ BOOST_AUTO_TEST_CASE(without_a_daemon_calls_fail_fast_and_say_what_to_do) {
   BOOST_TEST(done.message.find(pair.server.address()) != std::string::npos, done.message);
   BOOST_TEST(done.message.find("larderd") != std::string::npos);
   BOOST_TEST((watch.elapsed() < std::chrono::seconds(2)));
+}
+
+BOOST_DATA_TEST_CASE(a_call_finds_a_daemon_that_is_back_however_long_it_was_gone,
+                     data::make(sim::kPaths), path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("back");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 2, 1000);
+  for (int round = 0; round < 4; ++round) {
+    pair.server.stop();
+    sim::check_code(pair.client->get(ns, batch.keys, batch.targets, {}),
+                    absl::StatusCode::kUnavailable);
+    // The background's attempts are hundreds of milliseconds apart by now.
+    std::this_thread::sleep_for(milliseconds(400));
+    BOOST_TEST(!pair.client->server_stats().ok());
+    pair.server.start();
+
+    if (round % 2 == 0) {
+      sim::check_all(pair.client->get(ns, batch.keys, batch.targets, {}), 2, KeyStatus::kMiss);
+      continue;
+    }
+    pair.client->submit_get(ns, batch.keys, batch.target_lists(), {});
+    const std::vector<Completion> done = sim::drain(*pair.client, 1);
+    BOOST_REQUIRE(done.size() == 1);
+    sim::check_all(done[0], 2, KeyStatus::kMiss);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_calls_without_a_daemon_share_few_attempts_to_connect) {
+  sim::Pair pair(Path::kStaged, std::chrono::seconds(5));
+  pair.server.stop();
+  pair.server.faults.drop_on = static_cast<int>(FrameType::kHello);
+  pair.server.start();
+  const int before = pair.server.connections();
+  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
+  const sim::Stopwatch watch;
+
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] {
+      while (watch.elapsed() < milliseconds(500)) {
+        calls.fetch_add(1);
+        if (!absl::IsUnavailable(pair.client->server_stats().status())) wrong.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  BOOST_TEST(wrong.load() == 0);
+  BOOST_TEST(calls.load() > 16 * 4);
+  BOOST_TEST(pair.server.connections() - before <= watch.elapsed() / milliseconds(20) + 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_background_finds_a_daemon_that_came_back) {

@@ -68,6 +68,12 @@ BOOST_DATA_TEST_CASE(layers_become_visible_together, data::make(kPaths), path) {
   sim::layer_by_layer(*client_of(daemon, path), 3'000'000);
 }
 
+BOOST_DATA_TEST_CASE(layers_of_some_blocks_leave_the_others_alone, data::make(kPaths), path) {
+  sim::Daemon daemon;
+  const auto client = client_of(daemon, path);
+  sim::layers_of_some(*client, 20'000);
+}
+
 BOOST_DATA_TEST_CASE(threads_share_a_client, data::make(kPaths), path) {
   sim::Daemon daemon(
       {.host_bytes = Bytes{256 << 20}, .flags = {}, .environment = {}, .program = {}});

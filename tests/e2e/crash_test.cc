@@ -40,7 +40,6 @@ BOOST_DATA_TEST_CASE(a_restart_serves_whole_blocks_only,
   BOOST_REQUIRE_MESSAGE(daemon.wait_exit(std::chrono::seconds(5)), "the point was not passed");
   daemon.forget_environment();
   daemon.start();
-  sim::Daemon::wait_connected(*client);
 
   for (const auto& batch : batches) {
     batch->clear();

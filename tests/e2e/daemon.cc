@@ -189,14 +189,6 @@ std::unique_ptr<Client> Daemon::tcp_client(Duration deadline) const {
   return connect(std::move(options));
 }
 
-void Daemon::wait_connected(Client& client) {
-  for (int n = 0; n < 500; ++n) {
-    if (client.server_stats().ok()) return;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  BOOST_FAIL("the client does not connect again");
-}
-
 double Daemon::stat(const std::string& name) const {
   const auto client = shm();
   const auto stats = client->server_stats();

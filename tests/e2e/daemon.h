@@ -49,8 +49,6 @@ class Daemon {
   std::unique_ptr<Client> connect(Client::Options options) const;
   std::unique_ptr<Client> shm(Duration deadline = std::chrono::seconds(5)) const;
   std::unique_ptr<Client> tcp_client(Duration deadline = std::chrono::seconds(5)) const;
-  /// Until `client`, which backs off between attempts, has found the daemon again.
-  static void wait_connected(Client& client);
   /// One figure of `larder status`.
   double stat(const std::string& name) const;
 

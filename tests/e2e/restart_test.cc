@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/client/conformance.h"
@@ -45,7 +46,6 @@ BOOST_AUTO_TEST_CASE(acknowledged_blocks_are_hits_after_kill_9) {
               down.code == absl::StatusCode::kDeadlineExceeded));
   daemon.start();
 
-  sim::Daemon::wait_connected(*client);
   // The same client: it connects again and opens its namespace again by itself.
   BOOST_TEST(hits(*client, ns, batch) == 400U);
   const auto other = daemon.tcp_client();
@@ -78,7 +78,6 @@ BOOST_AUTO_TEST_CASE(removed_blocks_stay_removed) {
   sim::check_all(client->remove(ns, batch.keys), 20, KeyStatus::kOk);
   daemon.kill();
   daemon.start();
-  sim::Daemon::wait_connected(*client);
   BOOST_TEST(hits(*client, ns, batch) == 0U);
 }
 
@@ -109,8 +108,40 @@ BOOST_AUTO_TEST_CASE(a_damaged_header_is_a_miss_and_the_rest_serves) {
     headers.put(static_cast<char>(byte ^ 0x10));
   }
   daemon.start();
-  sim::Daemon::wait_connected(*client);
   BOOST_TEST(hits(*client, ns, batch) == 19U);
+}
+
+BOOST_DATA_TEST_CASE(a_block_that_rots_is_a_miss_and_leaves, boost::unit_test::data::make({0, 1}),
+                     tcp) {
+  sim::Daemon daemon({.shards = 1, .flags = {}, .environment = {}, .program = {}});
+  sim::Batch batch(spec(), 11, 3, 300'000);
+  const auto client = tcp != 0 ? daemon.tcp_client() : daemon.shm();
+  const NamespaceId ns = *client->open_namespace(spec());
+  sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 3, KeyStatus::kOk);
+  {
+    // One bit of the middle of the first slot's block.
+    std::fstream data(daemon.runtime_dir() + "/slab-1.data",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    BOOST_REQUIRE(data.good());
+    char byte = 0;
+    data.seekg(150'000);
+    data.get(byte);
+    data.seekp(150'000);
+    data.put(static_cast<char>(byte ^ 0x10));
+  }
+
+  const Completion got = client->get(ns, batch.keys, batch.targets, {.verify = true});
+
+  BOOST_TEST(std::count(got.keys.begin(), got.keys.end(), KeyStatus::kMiss) == 1);
+  BOOST_TEST(std::count(got.keys.begin(), got.keys.end(), KeyStatus::kOk) == 2);
+  BOOST_TEST(client->stats().checksum_errors == 1U);
+  for (int n = 0; n < 200 && daemon.stat("shard_quarantined") < 1; ++n)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  BOOST_TEST(daemon.stat("shard_quarantined") == 1);
+  // It may be put again: its bad copy is out of the way.
+  const Completion again = client->put(ns, batch.keys, batch.sources, {});
+  BOOST_TEST(std::count(again.keys.begin(), again.keys.end(), KeyStatus::kOk) == 1);
+  BOOST_TEST(hits(*client, ns, batch) == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_second_daemon_on_the_directory_is_refused) {

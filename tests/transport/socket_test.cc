@@ -1,5 +1,7 @@
 #include "transport/socket.h"
 
+#include <thread>
+
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <sys/mman.h>
@@ -43,6 +45,31 @@ BOOST_DATA_TEST_CASE(what_is_no_address_is_refused_by_its_text,
 
 BOOST_AUTO_TEST_CASE(a_path_too_long_for_a_socket_is_refused) {
   BOOST_TEST(absl::IsInvalidArgument(parse_address("/" + std::string(120, 'x')).status()));
+}
+
+BOOST_AUTO_TEST_CASE(little_waits_in_the_kernel_for_a_tcp_peer_that_does_not_read) {
+  const absl::StatusOr<Fd> listener = listen_on(*parse_address("127.0.0.1:0"));
+  BOOST_REQUIRE(listener.ok());
+  const Address address{.host = "127.0.0.1", .port = std::to_string(*local_port(listener->get()))};
+  const absl::StatusOr<Fd> client = connect_to(address, std::chrono::seconds(1));
+  BOOST_REQUIRE(client.ok());
+  absl::StatusOr<std::optional<Fd>> server = accept_from(listener->get());
+  BOOST_REQUIRE((server.ok() && server->has_value()));
+  std::vector<std::byte> bytes(256 << 10);
+  const iovec piece{bytes.data(), bytes.size()};
+
+  for (const int sender : {client->get(), (*server)->get()}) {
+    std::size_t taken = 0;
+    for (int blocked = 0; blocked < 20 && taken < (64U << 20);) {
+      const IoResult sent = send_message(sender, {&piece, 1});
+      taken += sent.bytes;
+      blocked = sent.state == IoState::kBlocked ? blocked + 1 : 0;
+      if (blocked > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+
+    BOOST_TEST(taken >= 256U << 10);
+    BOOST_TEST(taken <= 3U << 20);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(unix_peers_connect_and_know_each_other) {

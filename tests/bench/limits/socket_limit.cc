@@ -42,9 +42,12 @@ bool send_all(int fd, std::span<const std::byte> bytes) {
   }
   return true;
 }
-bool receive_all(int fd, std::span<std::byte> bytes) {
+/// While `busy` says no and nothing has come it sleeps, if there is a `busy`.
+bool receive_all(int fd, std::span<std::byte> bytes, const std::atomic<bool>* busy = nullptr) {
   unsigned in_vain = 0;
+  const std::size_t whole = bytes.size();
   while (!bytes.empty()) {
+    if (busy != nullptr && bytes.size() == whole) busy->wait(false);
     const ssize_t got = recv(fd, bytes.data(), bytes.size(), kFlags);
     if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
     if (got == 0 || (got < 0 && !poll_again(in_vain))) return false;
@@ -109,14 +112,21 @@ SocketLimit::SocketLimit(const Options& options, int near_fd, int far_fd)
     : options_(options), near_fd_(near_fd), far_fd_(far_fd), peer_([this] { serve(); }) {}
 
 SocketLimit::~SocketLimit() {
+  let_peer(true);
   shutdown(near_fd_, SHUT_RDWR);
   peer_.join();
   close(near_fd_);
   close(far_fd_);
 }
 
+void SocketLimit::let_peer(bool poll) {
+  busy_ = poll;
+  busy_.notify_one();
+}
+
 double SocketLimit::round(Duration duration, std::vector<float>& us) {
   std::deque<Time> started;
+  let_peer(true);
   const Time start = options_.clock();
   Time now = start;
   std::uint64_t calls = 0;
@@ -131,6 +141,7 @@ double SocketLimit::round(Duration duration, std::vector<float>& us) {
     started.pop_front();
     calls += 1;
   }
+  let_peer(false);
   const double seconds = std::chrono::duration<double>(now - start).count();
   return static_cast<double>(calls * options_.call_bytes) / seconds;
 }
@@ -164,12 +175,12 @@ void SocketLimit::serve() {
 bool SocketLimit::serve_one(std::size_t* at) {
   if (options_.load == Load::kGet) {
     std::byte request[kGetRequestBytes];
-    return receive_all(far_fd_, request) &&
+    return receive_all(far_fd_, request, &busy_) &&
            send_all(far_fd_, next_piece(options_.far, options_.call_bytes, at));
   }
   const auto bytes = next_piece(options_.far, options_.call_bytes, at);
   const Sums sums = options_.load == Load::kPut ? Sums::kMake : Sums::kNone;
-  if (!receive_call(far_fd_, bytes, sums)) return false;
+  if (!receive_call(far_fd_, bytes, sums, &busy_)) return false;
   const std::vector<std::byte> reply(options_.load == Load::kPut ? kPutReplyBytes
                                                                  : options_.reply_bytes);
   return send_all(far_fd_, reply);
@@ -189,13 +200,14 @@ bool SocketLimit::send_call(int fd, std::span<const std::byte> bytes, Sums sums)
   return open;
 }
 
-bool SocketLimit::receive_call(int fd, std::span<std::byte> bytes, Sums sums) const {
-  if (sums == Sums::kNone) return receive_all(fd, bytes);
+bool SocketLimit::receive_call(int fd, std::span<std::byte> bytes, Sums sums,
+                               const std::atomic<bool>* busy) const {
+  if (sums == Sums::kNone) return receive_all(fd, bytes, busy);
   bool open = true;
   for (; open && !bytes.empty(); bytes = bytes.subspan(options_.block_bytes)) {
     ChecksumStream sum;
     for_chunks(bytes.first(options_.block_bytes), [&](std::span<std::byte> chunk) {
-      open = open && receive_all(fd, chunk);
+      open = open && receive_all(fd, chunk, std::exchange(busy, nullptr));
       sum.update(chunk);
     });
     keep(sum.digest());

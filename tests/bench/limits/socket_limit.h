@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -17,8 +18,9 @@ namespace larder {
 /// chunk while it is in the cache: the receiver of a get; both ends of a put) and keep as many
 /// calls outstanding.
 ///
-/// A peer thread plays the server. Borrows both areas, owns the connection and the thread. One
-/// caller thread.
+/// A peer thread plays the server; it polls during a round and sleeps between rounds, when it would
+/// take a core from what is measured against it. Borrows both areas, owns the connection and the
+/// thread. One caller thread.
 class SocketLimit {
  public:
   enum class Load : std::uint8_t {
@@ -56,13 +58,16 @@ class SocketLimit {
   void end_call();
   enum class Sums : bool { kNone, kMake };
   bool send_call(int fd, std::span<const std::byte> bytes, Sums sums) const;
-  bool receive_call(int fd, std::span<std::byte> bytes, Sums sums) const;
+  bool receive_call(int fd, std::span<std::byte> bytes, Sums sums,
+                    const std::atomic<bool>* busy = nullptr) const;
+  void let_peer(bool poll);
 
   Options options_;
   int near_fd_;
   int far_fd_;
   std::size_t sent_at_ = 0;
   std::size_t received_at_ = 0;
+  std::atomic<bool> busy_{false};
   std::thread peer_;
 };
 
