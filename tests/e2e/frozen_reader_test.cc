@@ -93,7 +93,6 @@ BOOST_AUTO_TEST_CASE(past_its_lease_its_slot_reused_it_gets_a_miss_and_never_byt
 BOOST_AUTO_TEST_CASE(across_a_restart_of_the_daemon_too) {
   daemon.kill();
   daemon.start();
-  sim::Daemon::wait_connected(*writer);
   BOOST_TEST(put_many() == 8);
   BOOST_TEST(!old_is_there());
 
