@@ -126,8 +126,7 @@ struct Node {
   bool provide(const ReserveItem& wanted, std::uint32_t shard) {
     const bool grown = grow(wanted.tenant, wanted.slot_bytes);
     if (grown || !store.pools.has_spare_slab(wanted.tenant, wanted.slot_bytes)) return grown;
-    for (const auto& [id, busy] :
-         store.pools.slabs_of_others(wanted.tenant, wanted.slot_bytes)) {
+    for (const auto& [id, busy] : store.pools.slabs_of_others(wanted.tenant, wanted.slot_bytes)) {
       store.pools.close_slab(id);
       std::uint32_t cursor = 0;
       shards[shard]->evict_slab(id, &cursor, 0xffffffff);
