@@ -29,9 +29,9 @@ struct SystemConfig : caf::actor_system_config {
 struct ActorCore::Impl {
   explicit Impl(Options from)
       : options(std::move(from)),
+        ports(options.store->shards()),
         config(options.store->shards()),
-        system(config),
-        ports(options.store->shards()) {}
+        system(config) {}
 
   ShardActorOptions shard_options(ShardId id) {
     ShardActorOptions made;
@@ -65,9 +65,9 @@ struct ActorCore::Impl {
   }
 
   Options options;
+  ActorPorts ports;  ///< outlives the system: actors that end ask it for shards
   SystemConfig config;
   caf::actor_system system;
-  ActorPorts ports;
   caf::actor slabs;
   caf::actor node;
   TenantHandle tenants;

@@ -79,8 +79,10 @@ bool IoThread::turn() {
     const bool drained = drain_inbox();
     std::vector<std::uint64_t> again;
     again.swap(runnable_);
-    for (const std::uint64_t id : again)
+    for (const std::uint64_t id : again) {
+      if (const auto found = peers_.find(id); found != peers_.end()) found->second.queued = false;
       pump(id, false);
+    }
     return events || drained || !again.empty();
   }
   if (!inbox_.prepare_sleep()) return drain_inbox();
@@ -106,7 +108,7 @@ bool IoThread::wait(int timeout_ms) {
     if (tag == kInboxTag) continue;
     active = true;
     if (kListenerTag - tag < listeners_.size()) {
-      accept_all(listeners_[kListenerTag - tag]);
+      accept_all(kListenerTag - tag);
     } else {
       pump(tag, true);
     }
@@ -136,10 +138,21 @@ bool IoThread::drain_inbox() {
   return !items.empty();
 }
 
-void IoThread::accept_all(Listener& listener) {
+void IoThread::watch_listener(std::size_t number, std::uint32_t events) {
+  listeners_[number].paused = events == 0;
+  watch(epoll_.get(), listeners_[number].fd.get(), events, kListenerTag - number, EPOLL_CTL_MOD);
+}
+
+void IoThread::accept_all(std::size_t number) {
+  Listener& listener = listeners_[number];
   for (;;) {
     auto accepted = accept_from(listener.fd.get());
-    if (!accepted.ok() || !accepted->has_value()) return;
+    if (!accepted.ok()) {
+      // No descriptors left: who waits is tried again later; the listener stays readable meanwhile.
+      count(node_.metrics.accepts_failed);
+      return watch_listener(number, 0);
+    }
+    if (!accepted->has_value()) return;
     auto socket = std::make_shared<Fd>(std::move(**accepted));
     if (node_.sessions.load(std::memory_order_relaxed) >= node_.config.max_sessions) {
       refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}",
@@ -186,8 +199,15 @@ void IoThread::pump(std::uint64_t id, bool readable) {
   if (found == peers_.end()) return;
   Session& session = *found->second.session;
   if (!session.pump(now_, readable)) return close(id);
-  if (session.runnable()) runnable_.push_back(id);
+  if (session.runnable()) queue(id, found->second);
   update_events(id, found->second);
+}
+
+/// Once a turn: sessions take turns, however many events each has.
+void IoThread::queue(std::uint64_t id, Peer& peer) {
+  if (peer.queued) return;
+  peer.queued = true;
+  runnable_.push_back(id);
 }
 
 void IoThread::update_events(std::uint64_t id, Peer& peer) {
@@ -206,7 +226,7 @@ void IoThread::close(std::uint64_t id) {
 void IoThread::announce_retired(SlabId slab) {
   for (auto& [id, peer] : peers_) {
     peer.session->announce_retired(slab);
-    runnable_.push_back(id);
+    queue(id, peer);
   }
 }
 
@@ -217,10 +237,14 @@ void IoThread::on_time() {
   for (auto& [id, peer] : peers_) {
     if (!peer.session->on_time(now_)) over.push_back(id);
     waiting = waiting || peer.session->waiting();
+    if (peer.session->runnable()) queue(id, peer);
     update_events(id, peer);
   }
   for (const std::uint64_t id : over)
     close(id);
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    if (listeners_[i].paused) watch_listener(i, EPOLLIN);
+  }
   node_.pins.expire(node_.store, now_, node_.pinned_bytes);
   for (auto& note : std::exchange(lost_aborts_, {})) {
     const ShardId shard = note->shard;

@@ -41,19 +41,23 @@ class IoThread {
   struct Listener {
     Fd fd;
     bool is_unix = false;
+    bool paused = false;  ///< could not accept (no descriptors left); tried again by the timer
   };
   struct Peer {
     std::unique_ptr<Session> session;
     std::uint32_t events = 0;  ///< registered with epoll
+    bool queued = false;       ///< stands in runnable_
   };
 
   void run();
   bool wait(int timeout_ms);
   bool turn();
   bool drain_inbox();
-  void accept_all(Listener& listener);
+  void accept_all(std::size_t number);
+  void watch_listener(std::size_t number, std::uint32_t events);
   void refuse(const Fd& socket, const std::string& why);
   void pump(std::uint64_t id, bool readable);
+  void queue(std::uint64_t id, Peer& peer);
   void update_events(std::uint64_t id, Peer& peer);
   void close(std::uint64_t id);
   void on_time();

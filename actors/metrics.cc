@@ -27,6 +27,7 @@ std::vector<std::pair<std::string, std::uint64_t>> NodeMetrics::snapshot() const
       {"blocks_quarantined", &blocks_quarantined},
       {"sessions_opened", &sessions_opened},
       {"sessions_refused", &sessions_refused},
+      {"accepts_failed", &accepts_failed},
       {"sessions_timed_out", &sessions_timed_out},
       {"frames_refused", &frames_refused},
       {"shard_restarts", &shard_restarts},

@@ -34,6 +34,7 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> blocks_quarantined{0};
   std::atomic<std::uint64_t> sessions_opened{0};
   std::atomic<std::uint64_t> sessions_refused{0};
+  std::atomic<std::uint64_t> accepts_failed{0};
   std::atomic<std::uint64_t> sessions_timed_out{0};
   std::atomic<std::uint64_t> frames_refused{0};
   std::atomic<std::uint64_t> shard_restarts{0};

@@ -25,6 +25,9 @@ bool PinTable::pin(NodeStore& store, const HeldBlock& held, Time until, std::uin
     return false;
   }
   pins_.emplace(held.at.key, Pin{held, until});
+  if (until < earliest_.load(std::memory_order_relaxed)) {
+    earliest_.store(until, std::memory_order_relaxed);
+  }
   return true;
 }
 
@@ -40,13 +43,19 @@ bool PinTable::unpin(NodeStore& store, const BlockKey& key,
 }
 
 void PinTable::expire(NodeStore& store, Time now, std::atomic<std::uint64_t>& pinned_bytes) {
+  if (now < earliest_.load(std::memory_order_relaxed)) return;
   MutexLock lock(&mutex_);
+  Time earliest = Time::max();
   absl::erase_if(pins_, [&](const auto& item) {
-    if (item.second.until > now) return false;
+    if (item.second.until > now) {
+      earliest = std::min(earliest, item.second.until);
+      return false;
+    }
     pinned_bytes.fetch_sub(item.second.held.hold.length.count, std::memory_order_relaxed);
     release(store, item.second.held);
     return true;
   });
+  earliest_.store(earliest, std::memory_order_relaxed);
 }
 
 std::size_t PinTable::size() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 
@@ -11,7 +13,7 @@ namespace larder {
 /// Blocks pinned by name until a time, whatever becomes of the session that asked: administrators'
 /// pins. Each is one lease on its entry, charged to the node's pin quota.
 ///
-/// Any thread; one mutex, taken by pin, unpin and once a second by an io thread.
+/// Any thread; one mutex, taken by pin, unpin and when a pin is due.
 class PinTable {
  public:
   /// Takes over the lease of `held`. False (and the lease is the caller's still) when it would
@@ -29,6 +31,8 @@ class PinTable {
     HeldBlock held;
     Time until;
   };
+  /// No pin ends before; may be early. Read without the lock.
+  std::atomic<Time> earliest_{Time::max()};
   mutable Mutex mutex_;
   absl::flat_hash_map<BlockKey, Pin> pins_ ABSL_GUARDED_BY(mutex_);
 };

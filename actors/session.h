@@ -93,6 +93,7 @@ class Session {
   void fail(const absl::Status& why);
   std::uint64_t claims() const;
   std::uint32_t& waits() { return waits_; }
+  std::size_t& wait_keys() { return wait_keys_; }
   AttachedProcess* peer_process() { return peer_process_.get(); }
 
  private:
@@ -181,6 +182,7 @@ class Session {
   RequestBook requests_;
   LeaseBook leases_;
   RegionBook regions_;
+  std::size_t wait_keys_ = 0;  ///< of all open waits
   std::uint32_t waits_ = 0;
   std::uint64_t gets_ = 0;
   /// Claims made, with the time when they lapse.

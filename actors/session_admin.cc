@@ -39,12 +39,19 @@ void Session::wait(const Call& call) {
         call, absl::ResourceExhaustedError(fmt::format("wait: {} are open, the limit is {}", waits_,
                                                        limits::kSessionWaitsMax)));
   }
+  if (wait_keys_ + records.size() > limits::kSessionWaitKeysMax) {
+    return refuse(call, absl::ResourceExhaustedError(
+                            fmt::format("wait: {} keys beside {} waited for, the limit is {}",
+                                        records.size(), wait_keys_, limits::kSessionWaitKeysMax)));
+  }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
     keys.push_back(locate(*ns, record, node_.store.shards()));
   }
   const Time deadline = now_ + put_deadline(body.deadline_ms());
-  start(call, std::make_unique<WaitOp>(*this, call.id, std::move(keys), deadline));
+  auto op = std::make_unique<WaitOp>(*this, call.id, std::move(keys), deadline);
+  WaitOp& started = *op;
+  if (start(call, std::move(op))) started.on_time(now_);  // all may be there already
 }
 
 void Session::pin(const Call& call) {

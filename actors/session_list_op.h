@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "actors/session.h"
+#include "actors/session_calls.h"
+#include "transport/wire.pb.h"
 
 namespace larder {
 
@@ -54,6 +56,10 @@ class ListOp : public SessionOp {
     done_ = true;
     if (cancelled_) return;
     wire::ListReply body;
+    if (call.lost) {
+      set_status(body.mutable_status(),
+                 absl::UnavailableError("a shard is being restarted; ask again"));
+    }
     body.set_cursor(cursor);
     body.set_end(end);
     session_.reply(FrameType::kList, id_, body, std::as_bytes(std::span(rows_)));

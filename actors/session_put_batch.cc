@@ -80,6 +80,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
     calls[shard]->shard = ShardId(shard);
     calls[shard]->request = request;
     calls[shard]->deadline = deadline;
+    calls[shard]->given_up = given_up_;
     calls[shard]->reply_to = session_.inbox();
     calls[shard]->session = session_.id();
     calls[shard]->op = op_;
@@ -181,6 +182,7 @@ void PutBatch::add_abort(const PutItem& item) {
 
 void PutBatch::take_back(KeyStatus status) {
   abandoned_ = true;
+  given_up_->store(true, std::memory_order_relaxed);  // what waits for slots waits no more
   abandoned_as_ = status;
   for (PutItem& item : items_) {
     if (item.reserved) {

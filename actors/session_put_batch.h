@@ -64,6 +64,7 @@ class PutBatch {
   std::uint64_t request_;
   std::uint64_t op_;
   int calls_ = 0;
+  std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
   bool abandoned_ = false;  ///< answers that still come are taken back
   wire::KeyStatus abandoned_as_ = wire::KeyStatus::kCancelled;
   std::vector<PutItem> items_;

@@ -144,10 +144,8 @@ void Session::match(const Call& call) {
       learn(found, request->context);
       for (const HeldBlock& held : found.held)
         requests_.pin(*request, held);
-      for (std::size_t i = 0; i < found.chain.size(); ++i) {
-        request->chain.push_back(found.chain[i]);
-        request->chain_units.push_back(found.chain_units[i]);
-      }
+      for (std::size_t i = 0; i < found.chain.size(); ++i)
+        requests_.append(*request, found.chain[i], found.chain_units[i]);
     }
     absent.insert(absent.end(), found.absent.begin(), found.absent.end());
     absent_chains.resize(absent.size(), static_cast<std::uint32_t>(answer.body.chains_size() - 1));

@@ -56,14 +56,19 @@ void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
   request.pinned.push_back(held);
 }
 
+void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
+  if (chained_ >= limits::kSessionChainMax) return;
+  chained_ += 1;
+  request.chain.push_back(at);
+  request.chain_units.push_back(last_unit);
+}
+
 void RequestBook::extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
-  if (request.chain.size() >= limits::kMatchUnitsMax) return;
   // Puts come root-first behind what was matched, so a known block is near the end if anywhere.
   for (std::size_t i = request.chain.size(); i-- > 0 && request.chain_units[i] >= last_unit;) {
     if (request.chain[i].key == at.key) return;
   }
-  request.chain.push_back(at);
-  request.chain_units.push_back(last_unit);
+  append(request, at, last_unit);
 }
 
 bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
@@ -76,6 +81,7 @@ bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
 
 void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
   announce(request);
+  chained_ -= request.chain.size();
   const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::size_t> order(request.chain.size());
   std::iota(order.begin(), order.end(), 0);

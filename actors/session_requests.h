@@ -36,6 +36,8 @@ class RequestBook {
   void announce(SessionRequest& request);
   /// Keeps the lease until the request ends, within the pin quota; else gives it back.
   void pin(SessionRequest& request, const HeldBlock& held);
+  /// Adds blocks that a match named to the chain, up to limits::kSessionChainMax a session.
+  void append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
   /// Adds blocks that the request put to its chain (those not in it yet).
   void extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
   /// Touches the chain suffix-first, unpins, forgets. False when unknown.
@@ -49,6 +51,7 @@ class RequestBook {
 
   NodeContext& node_;
   absl::flat_hash_map<std::uint64_t, SessionRequest> requests_;
+  std::size_t chained_ = 0;  ///< blocks of all their chains
 };
 
 }  // namespace larder

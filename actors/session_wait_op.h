@@ -15,8 +15,12 @@ class WaitOp : public SessionOp {
   WaitOp(Session& session, std::uint64_t id, std::vector<LocatedKey> keys, Time deadline)
       : session_(session), id_(id), keys_(std::move(keys)), deadline_(deadline) {
     session_.waits() += 1;
+    session_.wait_keys() += keys_.size();
   }
-  ~WaitOp() override { session_.waits() -= 1; }
+  ~WaitOp() override {
+    session_.waits() -= 1;
+    session_.wait_keys() -= keys_.size();
+  }
 
   void on_answer(ShardCall&) override {}
   void step(Time, std::size_t&) override {}

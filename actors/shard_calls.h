@@ -41,6 +41,9 @@ struct ReserveCall : ShardCall {
   std::vector<std::uint32_t> positions;  ///< index of each item in its batch; the caller's
   std::optional<RequestId> request;
   Time deadline;  ///< items without a slot are given up then
+  /// Set by who asked when it wants no slot any more (cancelled, its session gone); may be null.
+  std::shared_ptr<std::atomic<bool>> given_up;
+  bool is_given_up() const { return given_up && given_up->load(std::memory_order_relaxed); }
 };
 
 struct ClaimCall : ShardCall {

@@ -23,6 +23,7 @@ void ShardDesk::reserve(std::shared_ptr<ReserveCall> call, Time now) {
 }
 
 bool ShardDesk::attempt(ReserveCall& call, Time now) {
+  if (call.is_given_up()) return true;
   shard_->reserve(call.items, call.request, now);
   std::map<PoolName, std::uint32_t> short_of;
   for (const ReserveItem& item : call.items) {
@@ -59,7 +60,7 @@ void ShardDesk::tick(Time now, std::int64_t wall_ns) {
   shard_->tick(now, wall_ns);
   if (shard_->evict_over(now)) hooks_.poke_cheapest();
   std::erase_if(parked_, [now](const auto& call) {
-    if (call->deadline > now) return false;
+    if (call->deadline > now && !call->is_given_up()) return false;
     call->answer();
     return true;
   });

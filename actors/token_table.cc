@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "store/slab.h"
+
 namespace larder {
 
 namespace {
@@ -47,6 +49,15 @@ absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
           fmt::format("token_file {} line {}: expected TOKEN (at least {} characters) TENANT "
                       "[admin]",
                       path, number, kTokenMin));
+    }
+    if (tenant.size() > SlabFileHeader::kTenantNameMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("token_file {} line {}: tenant of {} bytes, the limit is {}", path, number,
+                      tenant.size(), SlabFileHeader::kTenantNameMax));
+    }
+    if (table.find(token)) {
+      return absl::InvalidArgumentError(
+          fmt::format("token_file {} line {}: the token stands in an earlier line", path, number));
     }
     table.grants_.emplace_back(token, Grant{tenant, role == "admin"});
   }

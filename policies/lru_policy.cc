@@ -79,11 +79,30 @@ void LruPolicy::grow_to(std::uint32_t n) {
   }
 }
 
-void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
-  std::uint32_t before = node(kEnds).prev;
-  while (before != kEnds && node(before).stamp > stamp)
+/// The node behind which `stamp` belongs.
+std::uint32_t LruPolicy::place_of(std::uint64_t stamp) {
+  const std::uint32_t first = node(kEnds).next;
+  const std::uint32_t last = node(kEnds).prev;
+  if (first == kEnds || stamp < node(first).stamp) return kEnds;
+  if (stamp >= node(last).stamp) return last;
+  std::uint32_t before = finger_ == kEnds ? last : finger_;
+  if (node(before).stamp <= stamp) {
+    while (node(node(before).next).stamp <= stamp)  // ends before the last at the latest
+      before = node(before).next;
+    return before;
+  }
+  // Back from there, and forth from the first: whichever is nearer.
+  for (std::uint32_t front = first;; front = node(front).next) {
     before = node(before).prev;
+    if (node(before).stamp <= stamp) return before;
+    if (node(node(front).next).stamp > stamp) return front;
+  }
+}
+
+void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
+  const std::uint32_t before = place_of(stamp);
   const std::uint32_t after = node(before).next;
+  finger_ = n;
   node(n) = {.prev = before, .next = after, .stamp = stamp};
   node(before).next = n;
   node(after).prev = n;
@@ -93,6 +112,7 @@ void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
 
 void LruPolicy::unlink(std::uint32_t n) {
   if (cursor_ == n) cursor_ = node(n).next;
+  if (finger_ == n) finger_ = node(n).prev;
   node(node(n).prev).next = node(n).next;
   node(node(n).next).prev = node(n).prev;
 }

@@ -48,7 +48,10 @@ inline constexpr std::uint32_t kSessionsMax = 4'096;
 inline constexpr std::uint32_t kSessionRegionsMax = 1'024;
 inline constexpr Bytes kSessionRegionBytesMax = {1ULL << 42};
 inline constexpr std::uint32_t kSessionRequestsMax = 4'096;
+/// Blocks of all open requests' chains; those beyond are not touched when their request ends.
+inline constexpr std::uint32_t kSessionChainMax = 1U << 20;
 inline constexpr std::uint32_t kSessionWaitsMax = 1'024;
+inline constexpr std::uint32_t kSessionWaitKeysMax = 16'384;  ///< of all open waits
 inline constexpr std::uint32_t kSessionClaimsMax = 65'536;
 inline constexpr std::uint32_t kSessionLeasesMax = 262'144;
 inline constexpr std::uint32_t kSessionNamespacesMax = 256;
@@ -60,6 +63,7 @@ inline constexpr std::uint32_t kVictimScanMax = 4'096;
 static_assert(kControlWords >= kSessionBatchesMax, "each put in flight needs a word");
 static_assert(kBatchKeysMax * 72ULL <= kFrameArrayMax.count, "a full batch fits a frame");
 static_assert(kMatchUnitsMax * 16ULL <= kFrameArrayMax.count, "a full match fits a frame");
+static_assert(kSessionChainMax <= (1U << kStampPositionBits), "a chain fits its stamp bits");
 static_assert(kMatchUnitsMax <= (1U << kStampPositionBits), "a position fits its stamp bits");
 
 }  // namespace larder::limits

@@ -215,6 +215,7 @@ class Shard {
   // shard_upkeep.cc
   void expire_claims(Time now);
   void expire_blocks(std::int64_t wall_ns);
+  static constexpr std::size_t kRemovedStep = 1'024;
   void free_removed(std::size_t limit);
 
   ShardId id_;
@@ -227,6 +228,7 @@ class Shard {
   absl::btree_set<std::pair<SessionId, EntryId>> claims_of_;  ///< the same, by session
   /// In order of eviction; one revived since is skipped (its generation differs).
   std::deque<std::pair<EntryId, std::uint32_t>> ghosts_;
+  std::size_t removed_cursor_ = 0;
   std::vector<EntryId> removed_;  ///< unlinked, waiting for their last lease
   absl::flat_hash_set<std::uint32_t> touched_;
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry

@@ -75,7 +75,7 @@ Shard::Room Shard::make_room(Time now) {
       continue;
     }
     if (elsewhere < kNothing) return Room::kElsewhere;
-    free_removed(removed_.size());
+    free_removed(kRemovedStep);
     return store_.ledger.over() ? Room::kNowhere : Room::kHere;
   }
   return store_.ledger.over() ? Room::kNowhere : Room::kHere;
@@ -197,7 +197,7 @@ bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limi
     const PolicyId unit(entry.unit);
     if (evictable(unit)) evict_unit(unit);
   }
-  free_removed(removed_.size());
+  free_removed(kRemovedStep);
   index_.maintain();
   return *cursor >= slab->slots();
 }

@@ -120,7 +120,7 @@ bool Shard::charge(const ReserveItem& item, Time now) {
 
 bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
-  free_removed(removed_.size());
+  free_removed(kRemovedStep);
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
   // Memory that can be had costs no block; and while the ledger is over, what leaves is the
   // cheapest of the node, not of this shard.

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint32_t kClaimsStep = 1'024;
 constexpr std::uint32_t kEntriesStep = 1'024;
-constexpr std::size_t kRemovedStep = 1'024;
 
 EntryWord word_of(const Entry& entry) {
   return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
@@ -52,11 +51,15 @@ void Shard::expire_blocks(std::int64_t wall_ns) {
 }
 
 void Shard::free_removed(std::size_t limit) {
-  std::size_t looked = 0;
-  for (std::size_t i = removed_.size(); i-- > 0 && looked < limit; ++looked) {
-    if (word_of(index_.entry(removed_[i])).leases != 0) continue;
-    free_block(removed_[i]);
-    removed_[i] = removed_.back();
+  for (std::size_t left = std::min(limit, removed_.size()); left > 0; --left) {
+    if (removed_cursor_ >= removed_.size()) removed_cursor_ = 0;
+    EntryId& at = removed_[removed_cursor_];
+    if (word_of(index_.entry(at)).leases != 0) {
+      removed_cursor_ += 1;
+      continue;
+    }
+    free_block(at);
+    at = removed_.back();
     removed_.pop_back();
   }
 }

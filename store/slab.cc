@@ -132,6 +132,11 @@ absl::StatusOr<MappedFile> MappedFile::open(const std::string& path, Bytes lengt
   return map(fd, path, length);
 }
 
+void MappedFile::close_descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       data_(std::exchange(other.data_, nullptr)),
@@ -167,7 +172,9 @@ std::string Slab::header_path(const std::string& dir, SlabId id) {
 }
 
 Slab::Slab(Shape shape, MappedFile data, MappedFile headers)
-    : shape_(std::move(shape)), data_(std::move(data)), headers_(std::move(headers)) {}
+    : shape_(std::move(shape)), data_(std::move(data)), headers_(std::move(headers)) {
+  headers_.close_descriptor();  // descriptors are scarcer than slabs
+}
 
 absl::StatusOr<std::unique_ptr<Slab>> Slab::make(const std::string& dir, Shape shape) {
   LARDER_ASSERT(shape.slots > 0 && shape.slot_bytes.count > 0);

@@ -30,6 +30,8 @@ class MappedFile {
 
   std::byte* data() const { return data_; }
   Bytes length() const { return length_; }
+  /// Keeps the mapping, not the descriptor: punch() cannot be called any more.
+  void close_descriptor();
   /// Gives the file's blocks back at once, also those that others have mapped.
   absl::Status punch() const;
 

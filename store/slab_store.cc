@@ -221,21 +221,25 @@ absl::StatusOr<Slab*> SlabStore::create(TenantId tenant, const std::string& tena
 }
 
 absl::Status SlabStore::retire(SlabId id) {
-  MutexLock lock(&mutex_);
-  auto node = slabs_.extract(id);
-  if (node.empty()) return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
-  Slab& slab = *node.mapped();
-  slab.raise_generations();
-  by_id_[id.value() % limits::kSlabsMax].store(nullptr, std::memory_order_release);
-  total_bytes_.fetch_sub(slab.bytes().count, std::memory_order_relaxed);
-  const PoolName name{slab.tenant(), slab.slot_bytes()};
-  if (--pool_slabs_[name] == 0) pool_slabs_.erase(name);
+  const Slab* retired = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    auto node = slabs_.extract(id);
+    if (node.empty()) return absl::NotFoundError(fmt::format("no slab {} in service", id.value()));
+    Slab& slab = *node.mapped();
+    slab.raise_generations();
+    by_id_[id.value() % limits::kSlabsMax].store(nullptr, std::memory_order_release);
+    total_bytes_.fetch_sub(slab.bytes().count, std::memory_order_relaxed);
+    const PoolName name{slab.tenant(), slab.slot_bytes()};
+    if (--pool_slabs_[name] == 0) pool_slabs_.erase(name);
+    retired = &slab;
+    retired_.insert(std::move(node));
+  }
+  // Files outside the lock, which shards and io threads take for a look.
   // The header file first: a data file alone is garbage at the next start.
   ::unlink(Slab::header_path(dir_, id).c_str());
   ::unlink(Slab::data_path(dir_, id).c_str());
-  absl::Status punched = slab.punch();
-  retired_.insert(std::move(node));
-  return punched;
+  return retired->punch();
 }
 
 void SlabStore::release_retired(SlabId id) {

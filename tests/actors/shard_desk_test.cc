@@ -115,6 +115,33 @@ BOOST_AUTO_TEST_CASE(a_parked_call_ends_at_its_deadline) {
   BOOST_TEST(call->answered);
 }
 
+BOOST_AUTO_TEST_CASE(a_parked_call_that_nobody_wants_any_more_ends_at_the_next_tick) {
+  Desk d;
+  const auto call = d.call(1, 1);
+  call->given_up = std::make_shared<std::atomic<bool>>(false);
+  d.desk->reserve(call, kStart);
+  d.desk->tick(kStart, 0);
+  BOOST_TEST(!call->answered);
+
+  *call->given_up = true;
+  d.desk->tick(kStart, 0);
+
+  BOOST_TEST(call->answered);
+  BOOST_TEST(d.desk->parked() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_was_given_up_reserves_nothing) {
+  Desk d;
+  d.make_slab();
+  const auto call = d.call(1, 1);
+  call->given_up = std::make_shared<std::atomic<bool>>(true);
+
+  d.desk->reserve(call, kStart);
+
+  BOOST_TEST(call->answered);
+  BOOST_TEST(d.store->ledger.used().count == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_dying_desk_answers_what_is_parked) {
   Desk d;
   const auto call = d.call(1, 1);

@@ -46,6 +46,17 @@ BOOST_AUTO_TEST_CASE(a_short_token_or_a_missing_tenant_is_named_by_line) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_tenant_that_no_slab_can_name_and_a_token_given_twice_are_refused) {
+  const std::string token = "0123456789abcdef ";
+  for (const std::string& text :
+       {token + std::string(256, 't') + "\n", token + "red\n" + token + "blue\n"}) {
+    const TokenFile file(text);
+    const auto table = TokenTable::load(file.path);
+    BOOST_TEST((table.status().code() == absl::StatusCode::kInvalidArgument));
+    BOOST_TEST(std::string(table.status().message()).find("line") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_file_that_others_may_read_is_refused) {
   const TokenFile file("0123456789abcdef red\n", 0644);
   BOOST_TEST((TokenTable::load(file.path).status().code() == absl::StatusCode::kPermissionDenied));
