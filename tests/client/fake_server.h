@@ -71,6 +71,8 @@ class FakeServer {
   /// Frames of a type seen so far, over all connections.
   int seen(FrameType type) const { return seen_[static_cast<std::size_t>(type)].load(); }
   int connections() const { return accepted_.load(); }
+  /// The time that the last wait, pin, put or layer-by-layer put asked for.
+  std::uint32_t told_ms() const { return told_ms_.load(); }
   int leases() const { return leases_.load(); }
   bool has(const wire::KeyRecord& key);
   std::size_t blocks();
@@ -130,6 +132,7 @@ class FakeServer {
   std::atomic<int> seen_[256] = {};
   std::atomic<int> accepted_{0};
   std::atomic<int> leases_{0};
+  std::atomic<std::uint32_t> told_ms_{0};
   std::uint64_t next_namespace_ = 100;
 };
 
