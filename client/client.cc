@@ -1,5 +1,6 @@
 #include "client/client.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "client/client_impl.h"
 #include "client/get_shm.h"
 #include "client/get_tcp.h"
+#include "client/milliseconds.h"
 #include "client/put_shm.h"
 #include "client/put_tcp.h"
 #include "client/view.h"
@@ -83,7 +85,8 @@ absl::Status Client::Impl::usable() const {
 }
 
 Duration Client::Impl::deadline_of(const CallOptions& call) const {
-  return call.deadline > Duration(0) ? call.deadline : engine->options().deadline;
+  return call.deadline > Duration(0) ? std::min(call.deadline, kLongest)
+                                     : engine->options().deadline;
 }
 
 Completion Client::Impl::run(const std::shared_ptr<Operation>& op) const {
@@ -186,6 +189,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
         fmt::format("deadline is {} ns and connect_deadline {} ns, both must be above 0",
                     options.deadline.count(), options.connect_deadline.count()));
   }
+  options.deadline = std::min(options.deadline, kLongest);
+  options.connect_deadline = std::min(options.connect_deadline, kLongest);
   auto engine = std::make_shared<Engine>(std::move(options), std::move(address));
   LARDER_RETURN_IF_ERROR(engine->start());
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(engine))));

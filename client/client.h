@@ -147,7 +147,8 @@ class Client {
   absl::StatusOr<std::vector<MatchState>> match_flat(NamespaceId ns,
                                                      std::span<const BlockHash> names,
                                                      const MatchOptions& options = {});
-  /// Until all keys are committed, or DEADLINE_EXCEEDED; per key kOk or kPending or kMiss.
+  /// Until all keys are committed, or DEADLINE_EXCEEDED; per key kOk or kPending or kMiss. With a
+  /// deadline of 0 it is answered at once.
   Completion wait(NamespaceId ns, std::span<const Key> keys, Duration deadline);
 
   // -- bytes -------------------------------------------------------------------------------------
@@ -206,6 +207,7 @@ class Client {
   // -- upkeep
   // --------------------------------------------------------------------------------------
   Completion touch(NamespaceId ns, std::span<const Key> keys, std::uint64_t request = 0);
+  /// For `ttl`, at most 49.7 days (INVALID_ARGUMENT); 0: until unpin().
   Completion pin(NamespaceId ns, std::span<const Key> keys, Duration ttl);
   Completion unpin(NamespaceId ns, std::span<const Key> keys);
   Completion remove(NamespaceId ns, std::span<const Key> keys);

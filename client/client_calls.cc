@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "client/client_impl.h"
-#include "client/clock.h"
+#include "client/milliseconds.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
@@ -16,10 +16,6 @@ namespace {
 
 /// A region is registered again when the connection changed meanwhile; so often at most.
 constexpr int kTriesMax = 8;
-
-std::uint32_t to_ms(Duration duration) {
-  return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
-}
 
 /// A call's share of its keys' records in an array.
 std::span<const std::byte> bytes_of(std::span<const Key> keys) {
@@ -257,8 +253,9 @@ Completion Client::wait(NamespaceId ns, std::span<const Key> keys, Duration dead
   body.set_ns(ns.value());
   body.set_deadline_ms(to_ms(deadline));
   // The daemon answers at the deadline; the client's own is for a daemon that does not.
-  Completion done = impl_->exchange_keys(FrameType::kWait, body, keys,
-                                         deadline + impl_->engine->options().deadline);
+  Completion done = impl_->exchange_keys(
+      FrameType::kWait, body, keys,
+      std::clamp(deadline, Duration(0), kLongest) + impl_->engine->options().deadline);
   const auto pending = [](KeyStatus key) { return key == KeyStatus::kPending; };
   if (done.code == absl::StatusCode::kOk &&
       std::any_of(done.keys.begin(), done.keys.end(), pending)) {
@@ -271,6 +268,19 @@ Completion Client::wait(NamespaceId ns, std::span<const Key> keys, Duration dead
 // -- upkeep
 // -----------------------------------------------------------------------------------------
 
+namespace {
+
+/// Unlike a deadline, a pin must not end before or after what was asked.
+absl::Status check_ttl(Duration ttl) {
+  if (ttl >= Duration(0) && ttl <= kLongest) return absl::OkStatus();
+  using Ms = std::chrono::milliseconds;
+  const auto given = ttl > kLongest ? std::chrono::ceil<Ms>(ttl) : std::chrono::floor<Ms>(ttl);
+  return absl::InvalidArgumentError(fmt::format(
+      "ttl: {} ms given, the limits are 0 (for ever) and {} ms", given.count(), to_ms(kLongest)));
+}
+
+}  // namespace
+
 Completion Client::touch(NamespaceId ns, std::span<const Key> keys, std::uint64_t request) {
   wire::TouchRequest body;
   body.set_ns(ns.value());
@@ -279,9 +289,11 @@ Completion Client::touch(NamespaceId ns, std::span<const Key> keys, std::uint64_
 }
 
 Completion Client::pin(NamespaceId ns, std::span<const Key> keys, Duration ttl) {
+  const absl::Status status = check_ttl(ttl);
+  if (!status.ok()) return failed_completion(status, keys.size());
   wire::PinRequest body;
   body.set_ns(ns.value());
-  body.set_ttl_ms(to_ms(ttl));
+  if (ttl > Duration(0)) body.set_ttl_ms(to_ms(ttl));
   return impl_->exchange_keys(FrameType::kPin, body, keys, impl_->engine->options().deadline);
 }
 

@@ -177,6 +177,7 @@ void Engine::run(const OperationPtr& op) {
   ++callers_;
   begin(op);
   run_loop(lock, op);
+  keep_driven();
   if (link_ != nullptr && link_->has_releases()) schedule_releases(monotonic_now());
   if (--callers_ == 0 && stopping_) callers_gone_.notify_all();
 }
@@ -185,6 +186,7 @@ void Engine::run_loop(Lock& lock, const OperationPtr& op) {
   while (!op->retired) {
     const Time now = monotonic_now();
     if (op->wants_work()) {
+      keep_driven();
       do_work(lock, op);
     } else if (now >= op->progress + op->deadline()) {
       expire_op(op, now);
@@ -199,7 +201,7 @@ void Engine::run_loop(Lock& lock, const OperationPtr& op) {
     } else if (driver_ != nullptr && driver_ != this) {
       flush(now);
       if (link_ != nullptr && !link_->writer().empty()) wake_driver();
-      if (!op->retired) wait_for_turn(lock, op, Time::max());
+      if (!op->retired && !op->wants_work()) wait_for_turn(lock, op, Time::max());
     } else {
       drive(lock, op);
     }

@@ -121,6 +121,7 @@ class Engine {
   void wake_background();
   void schedule_releases(Time now);
   void hand_over();
+  void keep_driven();
   void lost(absl::StatusCode code, const std::string& why);
 
   // engine_background.cc: timers and connections

@@ -94,6 +94,7 @@ void Engine::background() {
       continue;
     }
     if (driver_ == this) driver_ = nullptr;
+    keep_driven();
     background_until_ = next_timer(now);
     background_wake_.wait_until(lock, background_until_);
   }
@@ -112,6 +113,7 @@ bool Engine::work_in_background(Lock& lock) {
     op->queued = false;
     if (op->retired || op->working || !op->wants_work()) continue;
     if (driver_ == this) driver_ = nullptr;
+    keep_driven();
     do_work(lock, op);
     return true;
   }

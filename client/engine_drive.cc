@@ -89,13 +89,21 @@ void Engine::let_in(Lock& lock) {
   lock.lock();
 }
 
-/// Gives the driver's role to whoever needs it.
+/// Gives the driver's role to whoever needs it: of those who wait, one who has an answer to come.
+/// The others may be awake already, with something else to do.
 void Engine::hand_over() {
-  if (!waiting_.empty()) {
-    waiting_.back()->wake.notify_one();
-  } else if (background_needed()) {
-    wake_background();
+  for (auto at = waiting_.rbegin(); at != waiting_.rend(); ++at) {
+    if ((*at)->retired || (*at)->wants_work()) continue;
+    (*at)->wake.notify_one();
+    return;
   }
+  if (background_needed()) wake_background();
+}
+
+/// For whoever goes away from the socket: the role may have been meant for him, or he has seen
+/// nothing of the one who had it.
+void Engine::keep_driven() {
+  if (driver_ == nullptr && !waiting_.empty()) hand_over();
 }
 
 void Engine::poll_unlocked(Lock& lock, Time until) {

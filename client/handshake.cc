@@ -1,11 +1,13 @@
 #include "client/handshake.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <poll.h>
 
 #include "client/clock.h"
+#include "client/milliseconds.h"
 #include "store/status_macros.h"
 
 namespace larder {
@@ -83,7 +85,7 @@ class Dialogue {
 
   absl::Status wait() {
     const Duration left = end_ - monotonic_now();
-    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    const auto ms = std::min<std::uint32_t>(to_ms(left), std::numeric_limits<int>::max());
     const auto events = static_cast<short>(link_->writer().empty() ? POLLIN : POLLIN | POLLOUT);
     pollfd entry{link_->fd(), events, 0};
     if (left.count() > 0 && poll(&entry, 1, static_cast<int>(ms)) != 0) return absl::OkStatus();
@@ -170,8 +172,8 @@ wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec) {
     to->set_window_tokens(group.window_tokens);
     to->set_block_bytes(group.block_bytes.count);
   }
-  out.set_ttl_ms(static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(spec.ttl).count()));
+  out.set_ttl_ms(
+      static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(spec.ttl).count()));
   return out;
 }
 

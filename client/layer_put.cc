@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "client/client_impl.h"
+#include "client/milliseconds.h"
 #include "client/put_shm.h"
 #include "client/put_tcp.h"
 #include "store/limits.h"
@@ -70,8 +71,7 @@ absl::StatusOr<Client::LayerPut> Client::put_start(NamespaceId ns, std::span<con
   wire::PutStartRequest body;
   body.set_ns(ns.value());
   body.set_request(options.request);
-  body.set_deadline_ms(
-      static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(deadline).count()));
+  body.set_deadline_ms(to_ms(deadline));
   Completion done = impl_->exchange_keys(FrameType::kPutStart, body, keys, deadline);
   if (done.code != absl::StatusCode::kOk) return absl::Status(done.code, done.message);
   const std::lock_guard lock(impl_->puts_mutex);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/call.h"
+#include "client/milliseconds.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
@@ -214,8 +215,7 @@ std::vector<std::byte> ShmPut::make_frame(std::uint32_t word,
   body.set_ns(request_.ns.value());
   body.set_request(request_.request);
   body.set_control_word(word);
-  body.set_deadline_ms(
-      static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(deadline()).count()));
+  body.set_deadline_ms(to_ms(deadline()));
   body.set_sources(static_cast<std::uint32_t>(sources.size()));
   std::vector<Key> keys;
   for (const std::uint32_t key : sent_keys_)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/call.h"
+#include "client/milliseconds.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/wire.pb.h"
@@ -27,8 +28,7 @@ absl::Status TcpPut::start(Link& link) {
   wire::PutRequest body;
   body.set_ns(request_.ns.value());
   body.set_request(request_.request);
-  body.set_deadline_ms(
-      static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(deadline()).count()));
+  body.set_deadline_ms(to_ms(deadline()));
   const std::uint64_t inline_max =
       std::min(link.terms.inline_put_bytes, limits::kInlinePutMax.count);
   const bool fits = request_.buffers.bytes() <= inline_max;

@@ -169,7 +169,7 @@ void FakeServer::dispatch(Connection& connection, FrameReader::Frame& frame) {
   }
 }
 
-void FakeServer::push(Connection& connection, OutFrame frame) {
+void FakeServer::push(Connection& connection, OutFrame frame, int delay_ms) {
   if (faults.silent) return;
   if (faults.truncate.exchange(false)) {
     frame.head.resize(frame.head.size() / 2);
@@ -181,9 +181,8 @@ void FakeServer::push(Connection& connection, OutFrame frame) {
     return;
   }
   if (faults.garbage.exchange(false)) std::fill(frame.head.begin(), frame.head.end(), std::byte{7});
-  const int delay = faults.delay_ms;
-  if (delay > 0) {
-    connection.delayed.emplace_back(monotonic_now() + std::chrono::milliseconds(delay),
+  if (delay_ms > 0) {
+    connection.delayed.emplace_back(monotonic_now() + std::chrono::milliseconds(delay_ms),
                                     std::move(frame));
   } else {
     (void)connection.writer.push(std::move(frame));
@@ -200,11 +199,13 @@ void FakeServer::reply(Connection& connection, FrameType type, std::uint64_t id,
     error.mutable_status()->set_message("told to fail");
     array = {};
   }
-  push(connection, {.head = make_head({.type = type,
-                                       .id = id,
-                                       .reply = true,
-                                       .body = code != 0 ? &error : &body,
-                                       .array = array})});
+  OutFrame out{.head = make_head({.type = type,
+                                  .id = id,
+                                  .reply = true,
+                                  .body = code != 0 ? &error : &body,
+                                  .array = array})};
+  const bool delayed = faults.delay_on == 0 || faults.delay_on == static_cast<int>(type);
+  push(connection, std::move(out), delayed ? faults.delay_ms.load() : 0);
 }
 
 void FakeServer::on_hello(Connection& connection, FrameReader::Frame& frame) {

@@ -31,6 +31,7 @@ struct Faults {
   std::atomic<bool> silent{false};  ///< reads, but does nothing with what it reads
   std::atomic<bool> frozen{false};  ///< neither reads nor writes
   std::atomic<int> delay_ms{0};     ///< before each reply
+  std::atomic<int> delay_on{0};     ///< FrameType whose replies are delayed; 0: all
   std::atomic<int> error_code{0};   ///< of every reply but Hello's
   std::atomic<bool> refuse_regions{false};
   std::atomic<int> drop_on{0};        ///< FrameType at which the connection is closed
@@ -70,6 +71,8 @@ class FakeServer {
   /// Frames of a type seen so far, over all connections.
   int seen(FrameType type) const { return seen_[static_cast<std::size_t>(type)].load(); }
   int connections() const { return accepted_.load(); }
+  /// The time that the last wait, pin, put or layer-by-layer put asked for.
+  std::uint32_t told_ms() const { return told_ms_.load(); }
   int leases() const { return leases_.load(); }
   bool has(const wire::KeyRecord& key);
   std::size_t blocks();
@@ -111,7 +114,10 @@ class FakeServer {
                    const std::vector<std::shared_ptr<const FakeBlock>>& hits);
   void reply(Connection& connection, FrameType type, std::uint64_t id,
              const google::protobuf::MessageLite& body, std::span<const std::byte> array = {});
-  void push(Connection& connection, OutFrame frame);
+  void push(Connection& connection, OutFrame frame, int delay_ms);
+  void push(Connection& connection, OutFrame frame) {
+    push(connection, std::move(frame), faults.delay_on == 0 ? faults.delay_ms.load() : 0);
+  }
 
   Options options_;
   std::string address_;
@@ -126,6 +132,7 @@ class FakeServer {
   std::atomic<int> seen_[256] = {};
   std::atomic<int> accepted_{0};
   std::atomic<int> leases_{0};
+  std::atomic<std::uint32_t> told_ms_{0};
   std::uint64_t next_namespace_ = 100;
 };
 

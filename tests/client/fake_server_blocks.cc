@@ -154,6 +154,7 @@ void FakeServer::send_chunks(Connection& connection, std::uint64_t id,
 void FakeServer::on_put(Connection& connection, FrameReader::Frame& frame) {
   wire::PutRequest body;
   LARDER_ASSERT(parse_body(frame.body, body));
+  told_ms_ = body.deadline_ms();
   if (connection.page) return on_put_shm(connection, frame, body);
   std::vector<wire::KeyRecord> keys = keys_in(frame.array);
   if (frame.header.payload > 0) {
@@ -306,6 +307,7 @@ void FakeServer::finish_held(Connection& connection) {
 void FakeServer::on_layer(Connection& connection, FrameReader::Frame& frame) {
   wire::PutStartRequest body;
   LARDER_ASSERT(parse_body(frame.body, body));
+  told_ms_ = body.deadline_ms();
   LayerPut put;
   put.ns = body.ns();
   put.keys = keys_in(frame.array);
@@ -380,6 +382,11 @@ void FakeServer::on_layer_end(Connection& connection, FrameReader::Frame& frame)
 void FakeServer::on_keys(Connection& connection, FrameReader::Frame& frame) {
   wire::RemoveRequest body;  // `ns` is field 1 of all of them
   LARDER_ASSERT(parse_body(frame.body, body));
+  if (frame.header.type == FrameType::kWait || frame.header.type == FrameType::kPin) {
+    wire::PinRequest timed;  // the time is field 2 of both
+    LARDER_ASSERT(parse_body(frame.body, timed));
+    told_ms_ = timed.ttl_ms();
+  }
   std::vector<wire::PutResult> results;
   for (const wire::KeyRecord& key : keys_in(frame.array)) {
     const std::lock_guard lock(blocks_mutex_);
