@@ -39,7 +39,11 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(const std::string&
     response.set_content(healthy ? "ok\n" : "not serving\n", "text/plain");
   });
   // Without SO_REUSEPORT, which httplib sets: a second daemon must not share the port in silence.
-  server.set_socket_options([](int) {});
+  // With SO_REUSEADDR: connections of a daemon that died linger for a minute, the next one starts.
+  server.set_socket_options([](int fd) {
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  });
   const int bound = port == 0 ? server.bind_to_any_port(host.c_str())
                               : (server.bind_to_port(host.c_str(), port) ? port : -1);
   if (bound < 0) {

@@ -89,7 +89,12 @@ void Session::put_end(const Call& call) {
         call, absl::InvalidArgumentError(fmt::format("control_word: {} is not below {}",
                                                      body.control_word(), limits::kControlWords)));
   }
-  op->end(call.id, body.control_word(), body.abort(), now_);
+  std::vector<std::uint64_t> checksums(body.checksums().begin(), body.checksums().end());
+  if (!checksums.empty() && checksums.size() != op->keys()) {
+    return refuse(call, absl::InvalidArgumentError(fmt::format("checksums: {} for {} keys",
+                                                               checksums.size(), op->keys())));
+  }
+  op->end(call.id, body.control_word(), body.abort(), std::move(checksums), now_);
 }
 
 }  // namespace larder

@@ -244,7 +244,9 @@ void LayerPutOp::answer_part(std::uint64_t id, const absl::Status& status) {
 // -- the end
 // -------------------------------------------------------------------------------------------
 
-void LayerPutOp::end(std::uint64_t id, std::uint32_t control_word, bool abort, Time now) {
+void LayerPutOp::end(std::uint64_t id, std::uint32_t control_word, bool abort,
+                     std::vector<std::uint64_t> checksums, Time now) {
+  checksums_ = std::move(checksums);
   progress_ = now;
   end_id_ = id;
   end_word_ = control_word;
@@ -266,6 +268,10 @@ void LayerPutOp::seal_some(std::size_t& budget) {
       batch_.drop(item, KeyStatus::kInvalid);
     }
     if (item.status != KeyStatus::kWanted || item.filled == item.record.length) {
+      if (item.status == KeyStatus::kWanted && !checksums_.empty() &&
+          item.sum.value() != checksums_[sealing_]) {
+        batch_.drop(item, KeyStatus::kCorrupt);
+      }
       sealing_ += 1;
       continue;
     }

@@ -42,8 +42,11 @@ class LayerPutOp : public PayloadOp {
   void start(std::vector<wire::KeyRecord> records, Time now);
   /// INVALID_ARGUMENT or FAILED_PRECONDITION; else the part is answered when its bytes are in.
   absl::Status add_part(Part part, std::uint32_t payload, Time now);
-  /// The last frame: publishes (or takes back) and answers `id`.
-  void end(std::uint64_t id, std::uint32_t control_word, bool abort, Time now);
+  std::size_t keys() { return batch_.items().size(); }
+  /// The last frame: publishes (or takes back) and answers `id`. `checksums`: of the whole blocks,
+  /// one a key, or none.
+  void end(std::uint64_t id, std::uint32_t control_word, bool abort,
+           std::vector<std::uint64_t> checksums, Time now);
 
   void on_answer(ShardCall& call) override;
   void step(Time now, std::size_t& budget) override;
@@ -78,6 +81,7 @@ class LayerPutOp : public PayloadOp {
   absl::Status part_status_;
   std::optional<Part> streamed_;  ///< whose payload is arriving
   std::uint64_t end_id_ = 0;
+  std::vector<std::uint64_t> checksums_;  ///< of whole blocks, as PutEnd said them
   std::uint32_t end_word_ = 0;
   bool attached_ = false;
   std::size_t sealing_ = 0;

@@ -8,12 +8,18 @@
 
 namespace larder {
 
-/// Answers when all keys are committed, or at a deadline: kOk, kPending or kMiss a key. Looks about
-/// once a millisecond: a commit has no list of who waits for it.
+/// Answers when every key is settled, or at a deadline: kOk, kPending or kMiss a key. A key is
+/// settled when it is committed, or when it was pending and is no more: its writer gave up or died.
+/// A key that nobody puts yet is waited for. Looks about once a millisecond: a commit has no list
+/// of who waits for it.
 class WaitOp : public SessionOp {
  public:
   WaitOp(Session& session, std::uint64_t id, std::vector<LocatedKey> keys, Time deadline)
-      : session_(session), id_(id), keys_(std::move(keys)), deadline_(deadline) {
+      : session_(session),
+        id_(id),
+        keys_(std::move(keys)),
+        was_pending_(keys_.size(), false),
+        deadline_(deadline) {
     session_.waits() += 1;
     session_.wait_keys() += keys_.size();
   }
@@ -27,11 +33,22 @@ class WaitOp : public SessionOp {
   bool runnable() const override { return false; }
   void on_time(Time now) override {
     const std::vector<EntryId> found = find_all(session_.node().store, keys_);
-    bool all = true;
-    for (std::size_t i = 0; i < keys_.size() && all; ++i) {
-      all = state_of(session_.node().store, keys_[i], found[i]) == wire::MatchState::kPresent;
+    bool settled = true;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      switch (state_of(session_.node().store, keys_[i], found[i])) {
+        case wire::MatchState::kPresent:
+          break;
+        case wire::MatchState::kPending:
+        case wire::MatchState::kClaimed:
+          was_pending_[i] = true;
+          settled = false;
+          break;
+        case wire::MatchState::kAbsent:
+          settled = settled && was_pending_[i];
+          break;
+      }
     }
-    if (all || now >= deadline_) answer(found);
+    if (settled || now >= deadline_) answer(found);
   }
   void cancel() override {
     if (!done_) answer(find_all(session_.node().store, keys_));
@@ -63,6 +80,7 @@ class WaitOp : public SessionOp {
   Session& session_;
   std::uint64_t id_;
   std::vector<LocatedKey> keys_;
+  std::vector<bool> was_pending_;
   Time deadline_;
   bool done_ = false;
 };

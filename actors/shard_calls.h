@@ -43,6 +43,7 @@ struct ReserveCall : ShardCall {
   Time deadline;  ///< items without a slot are given up then
   /// Set by who asked when it wants no slot any more (cancelled, its session gone); may be null.
   std::shared_ptr<std::atomic<bool>> given_up;
+  std::uint32_t refusals = 0;  ///< times that no slot could be freed; the shard's
   bool is_given_up() const { return given_up && given_up->load(std::memory_order_relaxed); }
 };
 

@@ -50,8 +50,24 @@ void ShardDesk::refilled(const PoolName& pool, bool success, Time now) {
       parked_.push_back(std::move(call));
     } else if (success) {
       reserve(std::move(call), now);
-    } else {
+    } else if (++call->refusals >= kRefusalsMax) {
       call->answer();
+    } else {
+      parked_.push_back(std::move(call));
+      refused_ = true;  // the tick asks again
+    }
+  }
+}
+
+void ShardDesk::retry_refused(Time now) {
+  if (!std::exchange(refused_, false)) return;
+  std::vector<std::shared_ptr<ReserveCall>> waiting;
+  waiting.swap(parked_);
+  for (auto& call : waiting) {
+    if (call->refusals == 0) {
+      parked_.push_back(std::move(call));
+    } else {
+      reserve(std::move(call), now);
     }
   }
 }
@@ -64,6 +80,7 @@ void ShardDesk::tick(Time now, std::int64_t wall_ns) {
     call->answer();
     return true;
   });
+  retry_refused(now);
 }
 
 void ShardDesk::evict_over(Time now) {

@@ -21,11 +21,17 @@ struct PoolName {
 /// wait for a slot.
 ///
 ///   reserve --every item answered--> answered
-///      |-----a pool is empty-------> parked --refilled--> tried again
-///                                      |-----deadline, or nothing can be freed--> answered
+///      |-----a pool is empty-------> parked --refilled, or nothing could be freed: next tick-->
+///                                      |     tried again
+///                                      |-----deadline, or nothing kRefusalsMax times--> answered
 ///                                      (kNoSlot)
+///
+/// What is held for the moment (filling, being read) may be free a tick later, so one refusal is no
+/// answer yet.
 class ShardDesk {
  public:
+  static constexpr std::uint32_t kRefusalsMax = 5;
+
   struct Hooks {
     /// Asks the slab actor for `count` slots; answered by refilled(), once.
     std::function<void(const PoolName&, std::uint32_t count)> need_slots;
@@ -46,10 +52,12 @@ class ShardDesk {
 
  private:
   bool attempt(ReserveCall& call, Time now);
+  void retry_refused(Time now);
 
   std::unique_ptr<Shard> shard_;
   Hooks hooks_;
   std::vector<std::shared_ptr<ReserveCall>> parked_;
+  bool refused_ = false;      ///< some of parked_ were
   std::set<PoolName> asked_;  ///< asked for slots and not answered yet
 };
 

@@ -22,14 +22,6 @@ constexpr std::uint64_t kColdBytes = 512 << 20;  // larger than any cache that w
 constexpr std::uint64_t kCallBytes = 4 << 20;
 constexpr double kMib = 0x1p20;
 
-absl::StatusOr<std::uint64_t> capacity_of(Client& client) {
-  LARDER_ASSIGN_OR_RETURN(const Client::ServerStats stats, client.server_stats());
-  for (const auto& [name, value] : stats.values) {
-    if (name == "capacity_bytes") return static_cast<std::uint64_t>(value);
-  }
-  return absl::InternalError("larderd does not tell its capacity_bytes");
-}
-
 /// The calls on one size: a working set of blocks, gone through in order.
 class Bench {
  public:

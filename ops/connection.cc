@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "store/status_macros.h"
+
 namespace larder {
 
 ExitCode exit_code_of(const absl::Status& status) {
@@ -71,6 +73,14 @@ const char* word_of(KeyStatus status) {
       return "wanted";
   }
   return "unknown";
+}
+
+absl::StatusOr<std::uint64_t> capacity_of(Client& client) {
+  LARDER_ASSIGN_OR_RETURN(const Client::ServerStats stats, client.server_stats());
+  for (const auto& [name, value] : stats.values) {
+    if (name == "capacity_bytes") return static_cast<std::uint64_t>(value);
+  }
+  return absl::InternalError("larderd does not tell its capacity_bytes");
 }
 
 }  // namespace larder

@@ -35,4 +35,7 @@ absl::Status status_of(const Completion& completion);
 /// "hit", "miss", …: a word for scripts.
 const char* word_of(KeyStatus status);
 
+/// Bytes of blocks that the daemon may hold; INTERNAL when it does not say.
+absl::StatusOr<std::uint64_t> capacity_of(Client& client);
+
 }  // namespace larder

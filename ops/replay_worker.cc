@@ -37,8 +37,11 @@ absl::Status ReplayWorker::open() {
   LARDER_RETURN_IF_ERROR(spec_.validate());
   LARDER_ASSIGN_OR_RETURN(client_, connect(options_.connection));
   LARDER_ASSIGN_OR_RETURN(ns_, client_->open_namespace(spec_));
+  // All workers' batches together stay well below the capacity: what is being put cannot leave.
+  LARDER_ASSIGN_OR_RETURN(const std::uint64_t capacity, capacity_of(*client_));
+  const std::uint64_t share = capacity / 8 / std::max(1U, options_.workers);
   const std::uint64_t fitting =
-      std::max<std::uint64_t>(1, kBatchBytes / options_.block_bytes.count);
+      std::max<std::uint64_t>(1, std::min(kBatchBytes, share) / options_.block_bytes.count);
   batch_keys_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(kBatchKeys, fitting));
   const std::size_t bytes = batch_keys_ * options_.block_bytes.count;
   if (client_->stats().transport == "shm") {

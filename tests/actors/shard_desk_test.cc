@@ -96,10 +96,17 @@ BOOST_AUTO_TEST_CASE(a_pool_is_asked_for_once) {
   BOOST_TEST(d.desk->parked() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_refill_that_failed_is_answered_no_slot) {
+BOOST_AUTO_TEST_CASE(a_refill_that_fails_again_and_again_is_answered_no_slot) {
   Desk d;
   const auto call = d.call(1, 2);
   d.desk->reserve(call, kStart);
+  for (std::uint32_t n = 1; n < ShardDesk::kRefusalsMax; ++n) {
+    d.desk->refilled(d.last, false, kStart);
+    BOOST_TEST(!call->answered);
+    BOOST_TEST(d.asked.size() == n);
+    d.desk->tick(kStart, 0);  // asks again
+    BOOST_TEST(d.asked.size() == n + 1);
+  }
   d.desk->refilled(d.last, false, kStart);
   BOOST_TEST(call->answered);
   BOOST_TEST((call->items[0].outcome == ReserveOutcome::kNoSlot));
