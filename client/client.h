@@ -147,9 +147,9 @@ class Client {
   absl::StatusOr<std::vector<MatchState>> match_flat(NamespaceId ns,
                                                      std::span<const BlockHash> names,
                                                      const MatchOptions& options = {});
-  /// Until every key is committed, or was pending and is no more (its writer gave up or died: kMiss),
-  /// or DEADLINE_EXCEEDED; per key kOk or kPending or kMiss. A key that nobody puts yet is waited
-  /// for. With a deadline of 0 it is answered at once.
+  /// Until every key is committed, or was pending and is no more (its writer gave up or died:
+  /// kMiss), or DEADLINE_EXCEEDED; per key kOk or kPending or kMiss. A key that nobody puts yet is
+  /// waited for. With a deadline of 0 it is answered at once.
   Completion wait(NamespaceId ns, std::span<const Key> keys, Duration deadline);
 
   // -- bytes -------------------------------------------------------------------------------------
