@@ -12,6 +12,7 @@
 #include "actors/machine.h"
 #include "actors/node.h"
 #include "actors/readiness.h"
+#include "transport/wire_log.h"
 
 namespace {
 
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
   ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
+  larder::silence_wire_log();
 
   const auto invocation =
       larder::load_config(argc, argv, larder::process_environment, larder::probe_machine());

@@ -11,6 +11,7 @@
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/frame_head.h"
+#include "transport/namespace_wire.h"
 
 namespace larder {
 
@@ -28,21 +29,6 @@ void fill_limits(const Config& config, wire::Limits* out) {
   out->set_lease_ms(config.lease_ms);
   out->set_batches(limits::kSessionBatchesMax);
   out->set_block_bytes_max(limits::kBlockBytesMax.count);
-}
-
-NamespaceSpec spec_of(const wire::OpenNamespaceRequest& body) {
-  NamespaceSpec spec;
-  spec.fingerprint = {body.model(),  body.revision(),        body.dtype(), body.quantisation(),
-                      body.layout(), body.parallel_layout(), body.flat()};
-  spec.unit_tokens = body.unit_tokens();
-  spec.segment_tokens = body.segment_tokens();
-  spec.ranks = body.ranks();
-  spec.ttl = std::chrono::milliseconds(body.ttl_ms());
-  for (const wire::Group& group : body.groups()) {
-    spec.groups.push_back({static_cast<GroupKind>(group.kind()), group.block_tokens(),
-                           group.window_tokens(), Bytes{group.block_bytes()}});
-  }
-  return spec;
 }
 
 /// Waits for the tenant registry.
@@ -191,7 +177,7 @@ void Session::open_namespace(const Call& call) {
   ask->session = id();
   ask->op = call.id;
   ask->tenant = tenant_;
-  ask->spec = spec_of(body);
+  ask->spec = from_wire(body);
   node_.tenants.send(std::move(ask));
 }
 

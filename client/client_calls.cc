@@ -9,6 +9,7 @@
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
+#include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
 namespace larder {

@@ -9,6 +9,7 @@
 #include "client/clock.h"
 #include "client/milliseconds.h"
 #include "store/status_macros.h"
+#include "transport/namespace_wire.h"
 
 namespace larder {
 namespace {
@@ -152,30 +153,6 @@ absl::Status say_hello(const HandshakePlan& plan, Link& link, Dialogue& dialogue
 }
 
 }  // namespace
-
-wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec) {
-  wire::OpenNamespaceRequest out;
-  out.set_model(spec.fingerprint.model);
-  out.set_revision(spec.fingerprint.revision);
-  out.set_dtype(spec.fingerprint.dtype);
-  out.set_quantisation(spec.fingerprint.quantisation);
-  out.set_layout(spec.fingerprint.layout);
-  out.set_parallel_layout(spec.fingerprint.parallel_layout);
-  out.set_flat(spec.fingerprint.flat);
-  out.set_unit_tokens(spec.unit_tokens);
-  out.set_segment_tokens(spec.segment_tokens);
-  out.set_ranks(spec.ranks);
-  for (const GroupSpec& group : spec.groups) {
-    wire::Group* to = out.add_groups();
-    to->set_kind(static_cast<std::uint32_t>(group.kind));
-    to->set_block_tokens(group.block_tokens);
-    to->set_window_tokens(group.window_tokens);
-    to->set_block_bytes(group.block_bytes.count);
-  }
-  out.set_ttl_ms(
-      static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(spec.ttl).count()));
-  return out;
-}
 
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
                                                 Duration deadline) {

@@ -36,6 +36,4 @@ struct HandshakePlan {
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
                                                 Duration deadline);
 
-wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec);
-
 }  // namespace larder

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <random>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <stdlib.h>
 
 #include "actors/inbox.h"
 #include "actors/shard_desk.h"
@@ -20,6 +18,7 @@
 #include "ops/trace_reader.h"
 #include "policies/lru_policy.h"
 #include "store/chain.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 
@@ -33,11 +32,8 @@ class Cluster {
  public:
   Cluster(std::size_t blocks, std::uint32_t shards, std::uint64_t seed)
       : rng_(seed), mailboxes_(shards) {
-    char name[] = "/dev/shm/larder-budget-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir_ = name;
-    store_ = std::make_unique<NodeStore>(
-        NodeStore::Options{.runtime_dir = dir_, .capacity = kSlot * blocks, .shards = shards});
+    store_ = std::make_unique<NodeStore>(NodeStore::Options{
+        .runtime_dir = dir_.path(), .capacity = kSlot * blocks, .shards = shards});
     BOOST_REQUIRE(store_->open([](const std::string&) { return kTenant; }).ok());
     for (std::uint32_t i = 0; i < shards; ++i)
       desks_.push_back(make_desk(i));
@@ -47,7 +43,6 @@ class Cluster {
     mailboxes_.clear();
     desks_.clear();
     store_.reset();
-    std::filesystem::remove_all(dir_);
   }
 
   /// One prompt from match to end; returns its hits.
@@ -239,7 +234,7 @@ class Cluster {
   std::atomic<std::uint64_t> pinned_bytes_{0};
   std::uint64_t number_ = 0;
   std::size_t lost_ = 0;
-  std::string dir_;
+  test::TempDir dir_{test::kShm};
   Inbox inbox_;
   std::unique_ptr<NodeStore> store_;
   std::vector<std::deque<std::function<void()>>> mailboxes_;

@@ -6,19 +6,15 @@
 #include <boost/test/unit_test.hpp>
 #include <unistd.h>
 
+#include "tests/temp_dir.h"
+
 namespace larder {
 
 namespace {
 
 struct TableFile {
-  TableFile() {
-    char name[] = "/tmp/larder-namespaces-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir = name;
-  }
-  ~TableFile() { std::filesystem::remove_all(dir); }
-  std::string path() const { return dir + "/namespaces"; }
-  std::string dir;
+  std::string path() const { return dir.path() + "/namespaces"; }
+  test::TempDir dir;
 };
 
 NamespaceSpec spec() {

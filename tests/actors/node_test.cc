@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/client/conformance.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 
@@ -18,11 +19,8 @@ namespace {
 
 struct RunningNode {
   RunningNode() {
-    char name[] = "/dev/shm/larder-node-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir = name;
-    config.runtime_dir = dir + "/run";
-    config.socket = dir + "/s";
+    config.runtime_dir = dir.path() + "/run";
+    config.socket = dir.path() + "/s";
     config.listen = "127.0.0.1:0";
     config.http = "off";
     config.host_bytes = Bytes{64 << 20};
@@ -30,10 +28,7 @@ struct RunningNode {
     config.io_threads = 2;
     start();
   }
-  ~RunningNode() {
-    node.reset();
-    std::filesystem::remove_all(dir);
-  }
+  ~RunningNode() { node.reset(); }
   void start() {
     auto started = Node::start(config, [](const std::string&) {});
     BOOST_REQUIRE_MESSAGE(started.ok(), started.status().message());
@@ -47,7 +42,7 @@ struct RunningNode {
     BOOST_REQUIRE_MESSAGE(made.ok(), made.status().message());
     return *std::move(made);
   }
-  std::string dir;
+  test::TempDir dir{test::kShm};
   Config config;
   std::unique_ptr<Node> node;
 };

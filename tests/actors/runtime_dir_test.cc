@@ -8,18 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/temp_dir.h"
+
 namespace larder {
 
 namespace {
 
 struct Place {
-  Place() {
-    char name[] = "/tmp/larder-runtime-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir = name;
-  }
-  ~Place() { std::filesystem::remove_all(dir); }
-  std::string dir;
+  test::TempDir temp;
+  const std::string& dir = temp.path();
 };
 
 bool refused(const std::string& path) {

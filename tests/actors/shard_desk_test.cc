@@ -8,6 +8,7 @@
 #include "actors/inbox.h"
 #include "policies/lru_policy.h"
 #include "store/node_store.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 
@@ -18,11 +19,8 @@ const Time kStart = Time(std::chrono::hours(1));
 /// One shard on an empty store, its slab actor played by the test.
 struct Desk {
   Desk() {
-    char name[] = "/dev/shm/larder-desk-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir = name;
     store = std::make_unique<NodeStore>(
-        NodeStore::Options{.runtime_dir = dir, .capacity = Bytes{64 * 4096}, .shards = 1});
+        NodeStore::Options{.runtime_dir = temp.path(), .capacity = Bytes{64 * 4096}, .shards = 1});
     BOOST_REQUIRE(store->open([](const std::string&) { return TenantId(0); }).ok());
     ShardDesk::Hooks hooks;
     hooks.need_slots = [this](const PoolName& pool, std::uint32_t count) {
@@ -37,7 +35,6 @@ struct Desk {
   ~Desk() {
     desk.reset();
     store.reset();
-    std::filesystem::remove_all(dir);
   }
 
   std::shared_ptr<ReserveCall> call(std::uint64_t first, int count) {
@@ -60,7 +57,7 @@ struct Desk {
     store->pools.add_slab(**slab);
   }
 
-  std::string dir;
+  test::TempDir temp{test::kShm};
   Inbox inbox;
   std::unique_ptr<NodeStore> store;
   std::vector<std::uint32_t> asked;

@@ -12,6 +12,7 @@
 #include "actors/inbox.h"
 #include "actors/shard_calls.h"
 #include "store/node_store.h"
+#include "tests/temp_dir.h"
 
 namespace larder::sim {
 
@@ -21,9 +22,6 @@ inline const Time kStart = Time(std::chrono::hours(1));
 
 struct StoreFixture {
   explicit StoreFixture(std::uint32_t shards = 1) {
-    char name[] = "/dev/shm/larder-actors-XXXXXX";
-    BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-    dir = name;
     store = std::make_unique<NodeStore>(
         NodeStore::Options{.runtime_dir = dir, .capacity = kSlot * kSlots, .shards = shards});
     BOOST_REQUIRE(store->open([](const std::string&) { return TenantId(0); }).ok());
@@ -31,7 +29,6 @@ struct StoreFixture {
   ~StoreFixture() {
     lost_aborts.clear();
     store = nullptr;
-    std::filesystem::remove_all(dir);
   }
 
   static BlockKey key(std::uint64_t n) { return {NamespaceId(1), {n, 3}, GroupId(0), Rank(0)}; }
@@ -105,7 +102,8 @@ struct StoreFixture {
     return {all, lost};
   }
 
-  std::string dir;
+  test::TempDir temp{test::kShm};
+  const std::string& dir = temp.path();
   Inbox inbox;
   std::vector<std::shared_ptr<const AbortNote>> lost_aborts;
   std::unique_ptr<NodeStore> store;

@@ -6,19 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/temp_dir.h"
+
 namespace larder {
 
 namespace {
 
 struct TokenFile {
-  explicit TokenFile(const std::string& text, mode_t mode = 0600) {
-    char name[] = "/tmp/larder-tokens-XXXXXX";
-    ::close(::mkstemp(name));
-    path = name;
-    std::ofstream(path) << text;
+  explicit TokenFile(const std::string& text, mode_t mode = 0600) : path(dir.file("tokens", text)) {
     ::chmod(path.c_str(), mode);
   }
-  ~TokenFile() { ::unlink(path.c_str()); }
+  test::TempDir dir;
   std::string path;
 };
 

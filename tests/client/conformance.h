@@ -100,7 +100,9 @@ inline void check_all(const Completion& done, std::size_t keys, KeyStatus expect
     BOOST_TEST(static_cast<int>(done.code) == static_cast<int>(absl::StatusCode::kOk));
     BOOST_REQUIRE(done.keys.size() == keys);
     for (std::size_t n = 0; n < keys; ++n) {
-      BOOST_TEST(static_cast<int>(done.keys[n]) == static_cast<int>(expected), "key " << n);
+      BOOST_TEST(static_cast<int>(done.keys[n]) == static_cast<int>(expected),
+                 "key " << n << " has status " << static_cast<int>(done.keys[n]) << ", not "
+                        << static_cast<int>(expected));
     }
   }
 }

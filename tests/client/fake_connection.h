@@ -48,6 +48,7 @@ struct FakeServer::Connection {
   std::vector<HeldPut> held;
   std::vector<std::pair<Time, OutFrame>> delayed;
   bool slab_announced = false;
+  bool muted = false;  ///< the frame under way came in silence: it is read, and nothing is done
   bool over = false;
 
   // The payload under way.

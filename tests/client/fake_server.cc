@@ -99,6 +99,7 @@ void FakeServer::serve(Connection& connection) {
         on_frame(connection);
         break;
       case ReadEvent::kPayloadDone:
+        if (connection.muted) break;
         if (connection.payload_of.type == FrameType::kPutData) take_chunk(connection);
         if (connection.payload_of.type == FrameType::kPutPart) take_part(connection);
         if (connection.payload_of.type == FrameType::kPut) take_inline(connection);
@@ -124,10 +125,12 @@ void FakeServer::on_frame(Connection& connection) {
   connection.payload_of = frame.header;
   if (static_cast<int>(frame.header.type) == faults.drop_on) {
     connection.over = true;
-  } else if (!faults.silent || frame.header.type == FrameType::kRegisterRegion) {
-    // A region is a state of the session: without it, puts that come after the silence would fail.
-    dispatch(connection, frame);
+    return;
   }
+  // Decided once for a frame, so that no part of an answer is lost. A region is a state of the
+  // session: without it, puts that come after the silence would fail.
+  connection.muted = faults.silent && frame.header.type != FrameType::kRegisterRegion;
+  if (!connection.muted) dispatch(connection, frame);
 }
 
 void FakeServer::dispatch(Connection& connection, FrameReader::Frame& frame) {
@@ -170,7 +173,6 @@ void FakeServer::dispatch(Connection& connection, FrameReader::Frame& frame) {
 }
 
 void FakeServer::push(Connection& connection, OutFrame frame, int delay_ms) {
-  if (faults.silent) return;
   if (faults.truncate.exchange(false)) {
     frame.head.resize(frame.head.size() / 2);
     frame.payload.clear();
@@ -286,9 +288,7 @@ void FakeServer::on_region(Connection& connection, FrameReader::Frame& frame) {
     out.mutable_status()->set_code(static_cast<int>(map.status().code()));
     out.mutable_status()->set_message(std::string(map.status().message()));
   }
-  const bool silent = faults.silent.exchange(false);  // see on_frame()
   reply(connection, FrameType::kRegisterRegion, frame.header.id, out);
-  if (silent) faults.silent = true;
 }
 
 }  // namespace larder::sim

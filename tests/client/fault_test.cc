@@ -102,6 +102,7 @@ BOOST_DATA_TEST_CASE(every_submission_has_exactly_one_end,
     put = pair.client->put(ns, after.keys, after.sources, {});
     return put.code == absl::StatusCode::kOk;
   }));
+  sim::check_all(put, 2, KeyStatus::kOk);
   sim::check_all(pair.client->get(ns, after.keys, after.targets, {}), 2, KeyStatus::kOk);
   BOOST_TEST(after.got_all());
 }

@@ -4,6 +4,7 @@
 
 #include "client/handshake.h"
 #include "tests/client/fixture.h"
+#include "transport/namespace_wire.h"
 
 namespace larder {
 

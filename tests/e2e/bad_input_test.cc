@@ -11,6 +11,7 @@
 #include "tests/e2e/daemon.h"
 #include "transport/frame_head.h"
 #include "transport/frame_reader.h"
+#include "transport/namespace_wire.h"
 #include "transport/socket.h"
 #include "transport/wire.pb.h"
 
@@ -70,13 +71,7 @@ class Raw {
     return notice.status().message();
   }
   std::uint64_t open(const NamespaceSpec& spec) {
-    wire::OpenNamespaceRequest body;
-    body.set_model(spec.fingerprint.model);
-    body.set_dtype(spec.fingerprint.dtype);
-    body.set_unit_tokens(spec.unit_tokens);
-    body.set_ranks(1);
-    body.add_groups()->set_block_tokens(spec.groups[0].block_tokens);
-    send(FrameType::kOpenNamespace, body);
+    send(FrameType::kOpenNamespace, to_wire(spec));
     BOOST_REQUIRE(receive());
     wire::OpenNamespaceReply reply;
     BOOST_REQUIRE(parse_body(reader_.frame().body, reply));

@@ -84,9 +84,6 @@ std::string built(const std::string& program) {
 }
 
 Daemon::Daemon(Options options) : options_(std::move(options)) {
-  char name[] = "/dev/shm/larder-test-XXXXXX";
-  BOOST_REQUIRE(::mkdtemp(name) != nullptr);
-  dir_ = name;
   port_ = free_port();
   http_port_ = free_port();
   start();
@@ -97,8 +94,6 @@ Daemon::~Daemon() {
     BOOST_ERROR("larderd ended by itself, status " << status_ << ": " << log());
   }
   if (pid_ > 0) kill();
-  std::error_code ignored;
-  std::filesystem::remove_all(dir_, ignored);
 }
 
 void Daemon::start() {
@@ -117,7 +112,7 @@ void Daemon::start() {
       "--shards",
       std::to_string(options_.shards)};
   command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-  pid_ = spawn(command, options_.environment, dir_ + "/log");
+  pid_ = spawn(command, options_.environment, dir_.path() + "/log");
   BOOST_REQUIRE(pid_ > 0);
   Client::Options probe;
   probe.server = socket();
@@ -165,7 +160,7 @@ std::string Daemon::tcp() const {
   return fmt::format("127.0.0.1:{}", port_);
 }
 std::string Daemon::log() const {
-  return read_file(dir_ + "/log");
+  return read_file(dir_.path() + "/log");
 }
 
 std::unique_ptr<Client> Daemon::connect(Client::Options options) const {
@@ -201,9 +196,8 @@ double Daemon::stat(const std::string& name) const {
 }
 
 Finished run_program(const std::vector<std::string>& command, Duration within) {
-  char name[] = "/tmp/larder-test-out-XXXXXX";
-  const int fd = ::mkstemp(name);
-  ::close(fd);
+  const test::TempDir dir;
+  const std::string name = dir.file("output", "");
   Finished finished;
   const pid_t pid = spawn(command, {}, name);
   if (!wait_for(pid, within, finished.status)) {
@@ -212,7 +206,6 @@ Finished run_program(const std::vector<std::string>& command, Duration within) {
     finished.status = 124;
   }
   finished.output = read_file(name);
-  ::unlink(name);
   return finished;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "client/client.h"
+#include "tests/temp_dir.h"
 
 namespace larder::sim {
 
@@ -40,10 +41,10 @@ class Daemon {
   int exit_status() const { return status_; }
   pid_t pid() const { return pid_; }
 
-  std::string socket() const { return dir_ + "/s"; }
+  std::string socket() const { return dir_.path() + "/s"; }
   std::string tcp() const;
-  const std::string& dir() const { return dir_; }
-  std::string runtime_dir() const { return dir_ + "/run"; }
+  const std::string& dir() const { return dir_.path(); }
+  std::string runtime_dir() const { return dir_.path() + "/run"; }
   std::string log() const;
 
   std::unique_ptr<Client> connect(Client::Options options) const;
@@ -54,7 +55,7 @@ class Daemon {
 
  private:
   Options options_;
-  std::string dir_;
+  test::TempDir dir_{test::kShm};
   std::uint16_t port_ = 0;
   std::uint16_t http_port_ = 0;
   pid_t pid_ = 0;

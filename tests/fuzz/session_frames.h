@@ -10,6 +10,7 @@
 #include "store/limits.h"
 #include "tests/fuzz/session_fields.h"
 #include "tests/session/lone_session.h"
+#include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -36,24 +37,8 @@ class SessionFrames : protected SessionFields {
     array_.clear();
   }
 
-  static wire::OpenNamespaceRequest open(const NamespaceSpec& spec) {
-    wire::OpenNamespaceRequest body;
-    body.set_model(spec.fingerprint.model);
-    body.set_flat(spec.fingerprint.flat);
-    body.set_unit_tokens(spec.unit_tokens);
-    body.set_ranks(spec.ranks);
-    for (const GroupSpec& group : spec.groups) {
-      wire::Group* out = body.add_groups();
-      out->set_kind(static_cast<std::uint32_t>(group.kind));
-      out->set_block_tokens(group.block_tokens);
-      out->set_window_tokens(group.window_tokens);
-      out->set_block_bytes(group.block_bytes.count);
-    }
-    return body;
-  }
-
   void open_namespace() {
-    wire::OpenNamespaceRequest body = open(in_.ConsumeBool() ? chain_spec() : flat_spec());
+    wire::OpenNamespaceRequest body = to_wire(in_.ConsumeBool() ? chain_spec() : flat_spec());
     if (small() < 3) body.set_model(in_.ConsumeRandomLengthString(8));
     if (small() < 3) body.set_unit_tokens(number32());
     if (small() < 3) body.set_segment_tokens(number32());

@@ -9,8 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include <google/protobuf/stubs/logging.h>
-
 #include "store/assert.h"
 #include "store/checksum.h"
 #include "store/limits.h"
@@ -18,6 +16,7 @@
 #include "tests/session/lone_session.h"
 #include "transport/records.h"
 #include "transport/wire.pb.h"
+#include "transport/wire_log.h"
 
 namespace larder {
 namespace {
@@ -62,7 +61,7 @@ class Run : SessionFrames {
       hello.set_probe_value(probe_);
       client->add({.type = FrameType::kHello, .id = 100, .body = &hello});
       for (const NamespaceSpec& spec : {chain_spec(), flat_spec()}) {
-        const wire::OpenNamespaceRequest body = open(spec);
+        const wire::OpenNamespaceRequest body = to_wire(spec);
         client->add({.type = FrameType::kOpenNamespace, .id = 101, .body = &body});
         client->send_all(now_);
         client->settle(now_);
@@ -425,7 +424,7 @@ class Run : SessionFrames {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // Of text that is no UTF-8 it would tell each time.
-  [[maybe_unused]] static const auto loud = google::protobuf::SetLogHandler(nullptr);
+  silence_wire_log();
   larder::Run(data, size).run();
   return 0;
 }

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "actors/config_keys.h"
-#include "tests/ops/temporary_file.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 namespace {
@@ -38,7 +38,7 @@ std::string error_of(std::vector<const char*> flags, const Variables& variables 
 }
 
 std::string file_error(const std::string& text) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const auto config = load_config_file(directory.file("c", text));
   const std::string message(config.status().message());
   return message.substr(std::min(message.size(), directory.path().size() + 3));
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(defaults_follow_the_machine_within_their_bounds) {
 }
 
 BOOST_AUTO_TEST_CASE(later_sources_win) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const std::string file =
       directory.file("larder.toml", "spin_us = 1\nlease_ms = 1001\nheartbeat_ms = 1002\n");
   const Variables variables{{"LARDER_LEASE_MS", "2001"}, {"LARDER_HEARTBEAT_MS", "2002"}};
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(later_sources_win) {
 }
 
 BOOST_AUTO_TEST_CASE(the_file_may_be_named_in_the_environment) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const std::string file = directory.file("larder.toml", "spin_us = 7\n");
   BOOST_TEST(config_of({}, {{"LARDER_CONFIG", file}}).spin_us == 7U);
 }
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_key_is_a_flag_a_variable_and_a_toml_key) {
     BOOST_TEST_CONTEXT(key.name) {
       BOOST_TEST((config_of({flag.c_str()}) == expected));
       BOOST_TEST((config_of({}, {{key.env(), value}}) == expected));
-      const TemporaryDirectory directory;
+      const test::TempDir directory;
       const auto file = load_config_file(
           directory.file("c", key.name + (" = " + toml_value(changed, key)) + "\n"));
       BOOST_REQUIRE(file.ok());
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_print_config_prints_loads_as_the_same) {
                              R"(/tmp/a "b" \c)", "--allow-trace-time"});
   BOOST_REQUIRE(printed.ok());
   BOOST_TEST((printed->action == Invocation::Action::kPrint));
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
 
   const auto again = load_config_file(directory.file("c", printed->text));
 

@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/ops/temporary_file.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 namespace {
@@ -11,7 +11,7 @@ using namespace literals;
 
 /// A machine of 8 GiB, described by files.
 struct Root {
-  TemporaryDirectory directory;
+  test::TempDir directory;
   Root() { directory.file("proc/meminfo", "MemTotal:        8388608 kB\nMemFree: 1 kB\n"); }
   Bytes memory() const { return probe_machine(directory.path()).memory; }
 };
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(this_machine_has_memory_and_a_core) {
 }
 
 BOOST_AUTO_TEST_CASE(room_is_that_of_the_nearest_directory_and_counts_what_is_held) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   directory.file("runtime/slabs/1", std::string(1 << 20, 'x'));
 
   const RuntimeSpace there = probe_runtime_space(directory.path() + "/runtime");

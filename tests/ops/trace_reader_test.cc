@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <zstd.h>
 
-#include "tests/ops/temporary_file.h"
+#include "tests/temp_dir.h"
 
 namespace larder {
 namespace {
@@ -20,7 +20,7 @@ std::string compressed(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const auto trace = read_trace(directory.file("t", text), 0);
   const std::string message(trace.status().message());
   return message.substr(std::min(message.size(), directory.path().size() + 3));
@@ -31,7 +31,7 @@ std::string error_of(const std::string& text) {
 BOOST_AUTO_TEST_SUITE(trace_reader)
 
 BOOST_AUTO_TEST_CASE(reads_every_field_and_skips_unknown_ones_and_blank_lines) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const std::string path = directory.file(
       "t",
       kGood + "\n\n" +
@@ -51,14 +51,14 @@ BOOST_AUTO_TEST_CASE(reads_every_field_and_skips_unknown_ones_and_blank_lines) {
 }
 
 BOOST_AUTO_TEST_CASE(stops_at_the_limit) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   const auto trace = read_trace(directory.file("t", kGood + "\n" + kGood + "\nbroken\n"), 2);
   BOOST_REQUIRE(trace.ok());
   BOOST_TEST(trace->size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_compressed_trace_reads_like_a_plain_one) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   std::string text;
   for (int n = 0; n < 20'000; ++n) {  // several reads and several output buffers
     text += R"({"timestamp": )" + std::to_string(n) +
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_compressed_trace_reads_like_a_plain_one) {
 }
 
 BOOST_AUTO_TEST_CASE(a_truncated_or_damaged_compressed_trace_is_an_error) {
-  const TemporaryDirectory directory;
+  const test::TempDir directory;
   std::string whole = compressed(kGood + "\n" + kGood + "\n");
   const auto cut = read_trace(directory.file("cut", whole.substr(0, whole.size() - 3)), 0);
   whole[whole.size() / 2] = static_cast<char>(whole[whole.size() / 2] ^ 0x55);

@@ -10,26 +10,13 @@
 
 namespace larder::sim {
 
-namespace {
-
-std::string make_dir() {
-  char name[] = "/dev/shm/larder-session-XXXXXX";
-  LARDER_ASSERT(::mkdtemp(name) != nullptr);
-  std::filesystem::create_directory(std::string(name) + "/run");
-  return name;
-}
-
-}  // namespace
-
 SessionNode::SessionNode(const Options& options)
-    : dir_(make_dir()),
-      store_(
-          {.runtime_dir = dir_ + "/run", .capacity = options.capacity, .shards = options.shards}),
+    : store_({.runtime_dir = dir_.path(), .capacity = options.capacity, .shards = options.shards}),
       io_thread_count_(options.io_threads) {
   config_.lease_ms = options.lease_ms;
   config_.heartbeat_ms = options.heartbeat_ms;
   config_.host_bytes = options.capacity;
-  auto table = NamespaceTable::load(dir_ + "/namespaces");
+  auto table = NamespaceTable::load(dir_.path() + "/namespaces");
   LARDER_ASSERT(table.ok());
   namespaces_ = std::make_shared<NamespaceTable>(*std::move(table));
   LARDER_ASSERT(store_.open([](const std::string&) { return TenantId(0); }).ok());
@@ -54,7 +41,6 @@ SessionNode::SessionNode(const Options& options)
 SessionNode::~SessionNode() {
   stop();
   shards_ = nullptr;  // answers still reach the inboxes of the threads
-  std::filesystem::remove_all(dir_);
 }
 
 Inbox& SessionNode::make_inbox() {

@@ -9,6 +9,7 @@
 #include "actors/io_thread.h"
 #include "actors/node_context.h"
 #include "tests/session/desk_shards.h"
+#include "tests/temp_dir.h"
 
 namespace larder::sim {
 
@@ -34,7 +35,7 @@ class SessionNode {
   /// Ends every session and thread.
   void stop();
 
-  std::string socket() const { return dir_ + "/s"; }
+  std::string socket() const { return dir_.path() + "/s"; }
   std::string tcp() const { return "127.0.0.1:" + std::to_string(tcp_port_); }
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
@@ -47,7 +48,7 @@ class SessionNode {
  private:
   void announce_retired(SlabId slab);
 
-  std::string dir_;
+  test::TempDir dir_{test::kShm};
   Config config_;
   NodeStore store_;
   NodeMetrics metrics_;

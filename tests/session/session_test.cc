@@ -6,6 +6,7 @@
 #include "actors/session_lookup.h"
 #include "store/checksum.h"
 #include "tests/session/lone_session.h"
+#include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -44,22 +45,12 @@ struct Fixture {
     hello.set_version_max(1);
     hello.set_want_shm(is_unix);
     made->add({.type = FrameType::kHello, .id = 1, .body = &hello});
-    const auto body = open_body(spec());
+    const auto body = to_wire(spec());
     made->add({.type = FrameType::kOpenNamespace, .id = 2, .body = &body});
     work(*made);
     (void)made->replies();
     return made;
   }
-  static wire::OpenNamespaceRequest open_body(const NamespaceSpec& spec) {
-    wire::OpenNamespaceRequest body;
-    body.set_model(spec.fingerprint.model);
-    body.set_flat(spec.fingerprint.flat);
-    body.set_unit_tokens(spec.unit_tokens);
-    body.set_ranks(1);
-    body.add_groups()->set_block_tokens(spec.groups[0].block_tokens);
-    return body;
-  }
-
   void work(sim::LoneSession& session) {
     session.send_all(now);
     session.settle(now);
@@ -192,7 +183,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_stream_never_land_in_a_slot_that_was_given_back)
 }
 
 BOOST_AUTO_TEST_CASE(a_late_answer_does_not_reach_another_call_of_the_same_id) {
-  auto body = open_body(spec());
+  auto body = to_wire(spec());
   body.set_model("another");
   client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &body});
   cancel(10);
@@ -214,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_removal_that_a_shard_lost_waits_for_the_other_answers) {
   wire::HelloRequest hello;
   hello.set_version_min(1);
   hello.set_version_max(1);
-  const auto open = open_body(spec());
+  const auto open = to_wire(spec());
   session.add({.type = FrameType::kHello, .id = 1, .body = &hello});
   session.add({.type = FrameType::kOpenNamespace, .id = 2, .body = &open});
   session.send_all(now);
@@ -272,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_removal_that_a_shard_lost_waits_for_the_other_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_flat_namespace_has_no_prefixes) {
-  const auto open = open_body(spec(true));
+  const auto open = to_wire(spec(true));
   client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &open});
   wire::PutRequest put;
   put.set_ns(ns(true));
@@ -299,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_flat_namespace_has_no_prefixes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_time_to_live_beyond_all_clocks_is_refused) {
-  auto open = open_body(spec());
+  auto open = to_wire(spec());
   open.set_model("ttl");
   for (const std::uint64_t ttl : {~0ULL, 1ULL << 62, 20'000'000'000'000ULL}) {
     open.set_ttl_ms(ttl);

@@ -4,16 +4,11 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::test {
 namespace {
 
-using namespace literals;  // NOLINT(google-build-using-namespace)
-using test::key_of;
-using test::kNow;
-using test::kTenant;
-using test::Node;
-
-constexpr Bytes kSlot = 4_KiB;
+constexpr Bytes kSlot{4096};
+constexpr Bytes kCapacity = kSlot * 4'096;
 
 RequestContext request_at(std::uint64_t number, Duration at) {
   RequestContext context;
@@ -58,7 +53,7 @@ const PolicyInsert& told_of(Node& node, const BlockKey& key) {
 BOOST_AUTO_TEST_SUITE(shard_ghosts)
 
 BOOST_AUTO_TEST_CASE(an_evicted_block_is_remembered_and_not_served) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(10));
   serve(node, key_of(1), 2, std::chrono::seconds(25));
 
@@ -74,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_evicted_block_is_remembered_and_not_served) {
 }
 
 BOOST_AUTO_TEST_CASE(a_block_that_comes_back_brings_its_past_to_the_policy) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(10));
   BOOST_TEST(told_of(node, key_of(1)).uses == 0U);
   evict_all(node);
@@ -88,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_block_that_comes_back_brings_its_past_to_the_policy) {
 }
 
 BOOST_AUTO_TEST_CASE(a_request_that_only_touches_a_ghost_counts) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(1));
   evict_all(node);
   node.shards[0]->on_request(request_at(2, std::chrono::seconds(9)));
@@ -102,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_only_touches_a_ghost_counts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_claimed_ghost_is_a_ghost_again_when_the_claim_ends) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(1));
   evict_all(node);
   const Time deadline = kNow + std::chrono::seconds(1);
@@ -117,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_claimed_ghost_is_a_ghost_again_when_the_claim_ends) {
 }
 
 BOOST_AUTO_TEST_CASE(another_rank_finds_the_ghost_of_its_unit) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   const auto item = [&](std::uint16_t rank) {
     ReserveItem made = node.item(key_of(1, rank), kSlot);
     made.ranks = 2;
@@ -136,7 +131,7 @@ BOOST_AUTO_TEST_CASE(another_rank_finds_the_ghost_of_its_unit) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_that_comes_back_is_not_counted_twice) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   BOOST_REQUIRE(node.put(key_of(1), kSlot));
   ReserveItem child = node.item(key_of(2), kSlot);
   child.parent = key_of(1).hash;
@@ -154,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_comes_back_is_not_counted_twice) {
 
 BOOST_AUTO_TEST_CASE(ghosts_are_bounded_and_the_oldest_go_first) {
   constexpr std::uint64_t kBlocks = limits::kGhostsMin + 5'000;
-  Node node(1_MiB);
+  Node node(Bytes{1 << 20});
   for (std::uint64_t n = 0; n < kBlocks; ++n) {
     BOOST_REQUIRE(node.put(key_of(n), kSlot));
     node.store.sequence += 1;
@@ -167,7 +162,7 @@ BOOST_AUTO_TEST_CASE(ghosts_are_bounded_and_the_oldest_go_first) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rebuilt_shard_keeps_ghosts_and_their_bound) {
-  Node node(16_MiB);
+  Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(1));
   evict_all(node);
 
@@ -181,4 +176,4 @@ BOOST_AUTO_TEST_CASE(a_rebuilt_shard_keeps_ghosts_and_their_bound) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::test

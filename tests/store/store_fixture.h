@@ -15,26 +15,12 @@
 
 #include "store/node_store.h"
 #include "store/shard.h"
+#include "tests/temp_dir.h"
 
 namespace larder::test {
 
 inline constexpr Time kNow{};
 inline constexpr TenantId kTenant{1};
-
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "larder_store_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempDir() { std::filesystem::remove_all(path_); }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Exact LRU by stamp; remembers the sizes and parents it was told.
 class TestPolicy final : public EvictionPolicy {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/temp_dir.h"
 #include "transport/control_page.h"
 
 namespace larder {
@@ -47,10 +48,9 @@ BOOST_AUTO_TEST_CASE(an_unsealed_memfd_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_no_memfd_is_refused) {
-  char path[] = "/tmp/larder-region-XXXXXX";
-  const Fd fd(mkstemp(path));
-  BOOST_REQUIRE(unlink(path) == 0);
-  BOOST_REQUIRE(ftruncate(fd.get(), 4096) == 0);
+  const test::TempDir dir;
+  const Fd fd(open(dir.file("plain", std::string(4096, 'x')).c_str(), O_RDWR));
+  BOOST_REQUIRE(fd.valid());
 
   check_refused(RegionMap::map(fd, {4096}, 1_MiB).status(), "region:");
 }
