@@ -86,10 +86,10 @@ std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
 
 }  // namespace
 
-absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Added added) {
+absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Hooks hooks) {
   NamespaceTable table;
   table.file_ = std::move(file);
-  table.added_ = std::move(added);
+  table.hooks_ = std::move(hooks);
   std::ifstream in(table.file_);
   if (!in) return table;
   const json all = json::parse(in, nullptr, /*allow_exceptions=*/false);
@@ -108,41 +108,76 @@ absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Added adde
 }
 
 absl::StatusOr<NamespaceRef> NamespaceTable::open(const std::string& tenant,
-                                                  const NamespaceSpec& spec) {
+                                                  const NamespaceSpec& spec, Time now) {
   LARDER_RETURN_IF_ERROR(spec.validate());
   const NamespaceId id = namespace_id(tenant, spec.fingerprint);
-  if (const auto found = by_id_.find(id); found != by_id_.end()) {
-    const std::string why = difference(found->second->spec, spec);
-    if (why.empty()) return found->second;
-    return absl::FailedPreconditionError(
-        fmt::format("namespace {:016x} is open with another group table: {}", id.value(), why));
+  if (auto found = by_id_.find(id); found != by_id_.end()) {
+    const std::string why = difference(found->second.info->spec, spec);
+    if (why.empty()) return hand_out(found->second, spec.ttl);
+    if (found->second.opened.expired()) sweep(now);
+    if (by_id_.contains(id)) {
+      return absl::FailedPreconditionError(
+          fmt::format("namespace {:016x} is in use with another group table: {}", id.value(), why));
+    }
   }
-  const auto of_tenant = std::count_if(by_id_.begin(), by_id_.end(), [&](const auto& item) {
-    return item.second->tenant_name == tenant;
-  });
-  if (of_tenant >= limits::kNamespacesPerTenantMax) {
-    return absl::ResourceExhaustedError(fmt::format("tenant {} has {} namespaces, the limit is {}",
-                                                    tenant, of_tenant,
-                                                    limits::kNamespacesPerTenantMax));
-  }
-  NamespaceRef added = add(tenant, spec);
+  LARDER_RETURN_IF_ERROR(room_for_one(tenant, now));
+  add(tenant, spec);
   if (absl::Status saved = save(); !saved.ok()) {
     by_id_.erase(id);
+    hooks_.forgotten(id);
     return saved;
   }
-  return added;
+  return hand_out(by_id_.at(id), spec.ttl);
 }
 
-NamespaceRef NamespaceTable::add(const std::string& tenant, const NamespaceSpec& spec) {
+NamespaceRef NamespaceTable::hand_out(Known& known, Duration ttl) {
+  std::shared_ptr<const void> opened = known.opened.lock();
+  if (opened == nullptr) {
+    opened = std::make_shared<char>();
+    known.opened = opened;
+  }
+  auto mine = std::make_shared<NamespaceInfo>(*known.info);
+  mine->spec.ttl = ttl;
+  mine->opened = std::move(opened);
+  return mine;
+}
+
+absl::Status NamespaceTable::room_for_one(const std::string& tenant, Time now) {
+  const auto of_tenant = [&] {
+    return std::count_if(by_id_.begin(), by_id_.end(),
+                         [&](const auto& item) { return item.second.info->tenant_name == tenant; });
+  };
+  if (of_tenant() >= limits::kNamespacesPerTenantMax) sweep(now);
+  const auto left = of_tenant();
+  if (left < limits::kNamespacesPerTenantMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("tenant {} has {} namespaces that are open or have blocks, the limit is {}",
+                  tenant, left, limits::kNamespacesPerTenantMax));
+}
+
+/// Forgets what nobody has open and no block is of.
+void NamespaceTable::sweep(Time now) {
+  if (now < next_sweep_) return;
+  next_sweep_ = now + kSweepInterval;
+  const absl::flat_hash_set<NamespaceId> used = hooks_.with_blocks();
+  std::erase_if(by_id_, [&](const auto& item) {
+    if (!item.second.opened.expired() || used.contains(item.first)) return false;
+    hooks_.forgotten(item.first);
+    return true;
+  });
+}
+
+NamespaceId NamespaceTable::add(const std::string& tenant, const NamespaceSpec& spec) {
   auto info = std::make_shared<NamespaceInfo>();
   info->id = namespace_id(tenant, spec.fingerprint);
   info->tenant = tenant_id(tenant);
   info->tenant_name = tenant;
   info->spec = spec;
   info->segment_units = spec.segment_units();
-  if (added_) added_(*info);
-  by_id_[info->id] = info;
-  return info;
+  hooks_.added(*info);
+  const NamespaceId id = info->id;
+  by_id_[id] = {.info = std::move(info), .opened = {}};
+  return id;
 }
 
 TenantId NamespaceTable::tenant_id(const std::string& name) {
@@ -164,13 +199,13 @@ std::function<std::string(TenantId)> NamespaceTable::namer() const {
 
 NamespaceRef NamespaceTable::find(NamespaceId id) const {
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second;
+  return found == by_id_.end() ? nullptr : found->second.info;
 }
 
 absl::Status NamespaceTable::save() const {
   json all = json::array();
-  for (const auto& [id, info] : by_id_)
-    all.push_back(to_json(*info));
+  for (const auto& [id, known] : by_id_)
+    all.push_back(to_json(*known.info));
   const std::string temporary = file_ + ".new";
   {
     std::ofstream out(temporary, std::ios::trunc);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 
 #include "store/mutex.h"
@@ -15,32 +16,47 @@
 
 namespace larder {
 
-/// An open namespace. Immutable; shared by the sessions that opened it.
+/// An open namespace, as one of its sessions opened it. Immutable.
 struct NamespaceInfo {
   NamespaceId id;
   TenantId tenant;
   std::string tenant_name;
   NamespaceSpec spec;
   std::uint32_t segment_units = 1;
+  /// Kept by every session that has the namespace open: who is alone with it may forget it.
+  std::shared_ptr<const void> opened;
 };
 using NamespaceRef = std::shared_ptr<const NamespaceInfo>;
 
 /// Tenants and namespaces of a node, kept in a file of the runtime directory so that a restart
-/// knows the group table and ranks of what it re-adopts.
+/// knows the group table and ranks of what it re-adopts. One that no session has open and no block
+/// is of is forgotten when its tenant needs the room, or when it is opened with another group
+/// table.
 ///
 /// Not thread-safe: the tenant actor owns it (and main, before that actor runs).
 class NamespaceTable {
  public:
-  /// Told of every namespace, read or opened, before anyone else knows it.
-  using Added = std::function<void(const NamespaceInfo&)>;
+  struct Hooks {
+    /// Told of every namespace, read or opened, before anyone else knows it.
+    std::function<void(const NamespaceInfo&)> added = [](const NamespaceInfo&) {};
+    /// Told of every namespace that is forgotten.
+    std::function<void(NamespaceId)> forgotten = [](NamespaceId) {};
+    /// Every namespace that a block is of, one being written included. Slow: looks at all blocks.
+    std::function<absl::flat_hash_set<NamespaceId>()> with_blocks = [] {
+      return absl::flat_hash_set<NamespaceId>();
+    };
+  };
+  /// Blocks are looked at for what may be forgotten at most once in this time.
+  static constexpr Duration kSweepInterval = std::chrono::seconds(1);
 
   /// Reads `file` if it is there. DATA_LOSS when it cannot be parsed.
-  static absl::StatusOr<NamespaceTable> load(std::string file, Added added = nullptr);
+  static absl::StatusOr<NamespaceTable> load(std::string file, Hooks hooks);
 
-  /// Equal fingerprints give the same namespace; FAILED_PRECONDITION when the group table (or unit,
-  /// ranks) differs from the one open; RESOURCE_EXHAUSTED past limits::kNamespacesPerTenantMax. A
-  /// new one is on disk when this returns.
-  absl::StatusOr<NamespaceRef> open(const std::string& tenant, const NamespaceSpec& spec);
+  /// Equal fingerprints give the same namespace. `spec.ttl` is of what this opener puts.
+  /// FAILED_PRECONDITION when the group table (or unit, ranks) differs from the one in use;
+  /// RESOURCE_EXHAUSTED past limits::kNamespacesPerTenantMax in use. A new one is on disk when this
+  /// returns.
+  absl::StatusOr<NamespaceRef> open(const std::string& tenant, const NamespaceSpec& spec, Time now);
   TenantId tenant_id(const std::string& name);
   /// Name of a tenant's id, for other threads: they get a copy that grows with the table.
   std::function<std::string(TenantId)> namer() const;
@@ -49,11 +65,20 @@ class NamespaceTable {
   std::size_t size() const { return by_id_.size(); }
 
  private:
+  struct Known {
+    NamespaceRef info;
+    std::weak_ptr<const void> opened;  ///< alive while a session has it open
+  };
+
   absl::Status save() const;
-  NamespaceRef add(const std::string& tenant, const NamespaceSpec& spec);
+  NamespaceId add(const std::string& tenant, const NamespaceSpec& spec);
+  NamespaceRef hand_out(Known& known, Duration ttl);
+  absl::Status room_for_one(const std::string& tenant, Time now);
+  void sweep(Time now);
 
   std::string file_;
-  Added added_;
+  Hooks hooks_;
+  Time next_sweep_;
   /// Names by id, shared with namer(); the only part that other threads read.
   struct Names {
     Mutex mutex;
@@ -62,7 +87,7 @@ class NamespaceTable {
 
   std::map<std::string, TenantId> tenants_;
   std::shared_ptr<Names> names_ = std::make_shared<Names>();
-  std::map<NamespaceId, NamespaceRef> by_id_;
+  std::map<NamespaceId, Known> by_id_;
 };
 
 }  // namespace larder

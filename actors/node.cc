@@ -78,11 +78,14 @@ absl::Status clear_stale_socket(const std::string& path) {
 absl::Status Node::Impl::open_store(const Log& log) {
   LARDER_ASSIGN_OR_RETURN(tokens, TokenTable::load(config.token_file));
   // Shapes first: re-adopted blocks form units by them.
-  const auto added = [this](const NamespaceInfo& ns) {
+  NamespaceTable::Hooks hooks;
+  hooks.added = [this](const NamespaceInfo& ns) {
     store.unit_shapes.set(ns.id, unit_shape(ns.spec));
   };
+  hooks.forgotten = [this](NamespaceId ns) { store.unit_shapes.remove(ns); };
+  hooks.with_blocks = [this] { return store.namespaces_in_use(); };
   LARDER_ASSIGN_OR_RETURN(NamespaceTable table,
-                          NamespaceTable::load(dir.path() + "/namespaces", added));
+                          NamespaceTable::load(dir.path() + "/namespaces", std::move(hooks)));
   namespaces = std::make_shared<NamespaceTable>(std::move(table));
   LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
     return namespaces->tenant_id(tenant);

@@ -20,6 +20,7 @@ Session::Session(Options options, NodeContext& node, Time now)
       last_heard_(now),
       last_sent_progress_(now),
       requests_(node),
+      touches_(node),
       leases_(node) {
   node_.sessions.fetch_add(1, std::memory_order_relaxed);
   count(node_.metrics.sessions_opened);
@@ -28,6 +29,7 @@ Session::Session(Options options, NodeContext& node, Time now)
 Session::~Session() {
   reader_.discard_payload();
   ops_.clear();  // each takes back what it reserved
+  touches_.flush();
   leases_.release_all();
   requests_.end_all();
   if (!claims_.empty()) {
@@ -230,6 +232,7 @@ bool Session::on_time(Time now) {
   for (auto& [id, op] : ops_)
     op->on_time(now);
   reap_ops();
+  touches_.flush();
   leases_.expire(now);
   requests_.expire(now);
   std::erase_if(claims_, [now](const auto& batch) { return batch.first <= now; });

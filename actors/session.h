@@ -15,6 +15,7 @@
 #include "actors/session_op.h"
 #include "actors/session_regions.h"
 #include "actors/session_requests.h"
+#include "actors/session_touches.h"
 #include "transport/attach.h"
 #include "transport/control_page.h"
 #include "transport/frame_head.h"
@@ -76,6 +77,7 @@ class Session {
   bool shm() const { return control_page_ != nullptr; }
   RequestBook& requests() { return requests_; }
   LeaseBook& leases() { return leases_; }
+  TouchBook& touches() { return touches_; }
   RegionBook& regions() { return regions_; }
   FrameWriter& writer() { return writer_; }
   Inbox* inbox() { return options_.inbox; }
@@ -138,14 +140,21 @@ class Session {
   void begin_request(const Call& call);
   void end_request(const Call& call);
   void match(const Call& call);
+  /// The open request of this number, begun now when it is not open; null after an error was
+  /// answered. No request (number 0): null and true.
+  bool request_or_refuse(const Call& call, std::uint64_t number, const NamespaceRef& ns,
+                         SessionRequest** request);
   bool check_match(const Call& call, const wire::MatchRequest& body);
-  void match_flat(const Call& call, const NamespaceInfo& ns);
+  void match_flat(const Call& call, const NamespaceInfo& ns, SessionRequest* request);
   void claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,
              std::vector<std::uint32_t> chains, std::uint32_t claim_ms);
   ShardId shard_of_name(const BlockHash& name) const;
   void touch(const Call& call);
   // session_get.cc
   void get(const Call& call);
+  void note_hits(std::uint64_t number, const std::vector<HeldBlock>& held,
+                 const std::vector<wire::KeyRecord>& records,
+                 const std::vector<std::uint32_t>& held_key);
   void release_gets(const Call& call);
   void renew(const Call& call);
   // session_put.cc, session_layer_put.cc
@@ -180,6 +189,7 @@ class Session {
   std::unique_ptr<ControlPage> control_page_;
   std::unique_ptr<AttachedProcess> peer_process_;
   RequestBook requests_;
+  TouchBook touches_;
   LeaseBook leases_;
   RegionBook regions_;
   std::size_t wait_keys_ = 0;  ///< of all open waits

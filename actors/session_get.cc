@@ -63,6 +63,28 @@ GetResult look_up(NodeStore& store, const LocatedKey& at, EntryId entry, std::ui
 
 }  // namespace
 
+/// A get is a use of what it hits. Of a request it is one at the request's end, and held until
+/// then: by the match, or from here on.
+void Session::note_hits(std::uint64_t number, const std::vector<HeldBlock>& held,
+                        const std::vector<wire::KeyRecord>& records,
+                        const std::vector<std::uint32_t>& held_key) {
+  SessionRequest* request = requests_.find(number);
+  if (request == nullptr) {
+    std::vector<LocatedKey> keys;
+    for (const HeldBlock& block : held)
+      keys.push_back(block.at);
+    return touches_.add(keys);
+  }
+  if (request->matched) return;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const wire::KeyRecord& record = records[held_key[i]];
+    if (record.rank == 0) requests_.extend(*request, held[i].at, record.position);
+    if (const auto pinned = hold(node_.store, held[i].at, held[i].hold.entry)) {
+      requests_.pin(*request, *pinned);
+    }
+  }
+}
+
 void Session::get(const Call& call) {
   wire::GetRequest body;
   if (!parse(call, body)) return;
@@ -104,6 +126,7 @@ void Session::get(const Call& call) {
     held_key.push_back(static_cast<std::uint32_t>(i));
     bytes += results.back().length;
   }
+  note_hits(body.request(), held, records, held_key);
   count(node_.metrics.get_hits, held.size());
   count(node_.metrics.get_misses, records.size() - held.size());
   count(node_.metrics.get_bytes, bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/clock.h"
 #include "store/chain.h"
 #include "store/limits.h"
 
@@ -50,9 +51,30 @@ std::vector<EntryId> find_all(const NodeStore& store, std::span<const LocatedKey
 
 std::optional<HeldBlock> hold(NodeStore& store, const LocatedKey& at, EntryId entry) {
   if (entry == kNoEntry) return std::nullopt;
-  const auto leased = store.indexes[at.shard.value()]->lease(entry, at.key);
+  Index& index = *store.indexes[at.shard.value()];
+  const auto leased = index.lease(entry, at.key);
   if (!leased) return std::nullopt;
+  // The shard erases what expired when its scan comes by; no reader sees it meanwhile.
+  if (expires(index.entry(entry))) {
+    const Slab* slab = store.slabs.find(leased->slot.slab);
+    if (slab == nullptr || slab->header(leased->slot.slot)->expiry_wall_ns <= wall_ns()) {
+      index.release(entry);
+      return std::nullopt;
+    }
+  }
   return HeldBlock{at, *leased};
+}
+
+bool is_there(NodeStore& store, const LocatedKey& at, EntryId entry) {
+  if (entry == kNoEntry) return false;
+  const Entry& e = store.indexes[at.shard.value()]->entry(entry);
+  if (EntryWord::unpack(e.word.load(std::memory_order_acquire)).state != EntryState::kCommitted) {
+    return false;
+  }
+  if (!expires(e)) return true;
+  const auto held = hold(store, at, entry);
+  if (held) release(store, *held);
+  return held.has_value();
 }
 
 void release(NodeStore& store, const HeldBlock& held) {

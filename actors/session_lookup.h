@@ -32,8 +32,10 @@ LocatedKey locate(const NamespaceInfo& ns, const wire::KeyRecord& record, std::u
 /// Entries of many keys over all shards, cache misses overlapped. Runs in a registered reader.
 std::vector<EntryId> find_all(const NodeStore& store, std::span<const LocatedKey> keys);
 
-/// Leases a committed block; nothing when it is not there (any more).
+/// Leases a committed block; nothing when it is not there (any more) or expired.
 std::optional<HeldBlock> hold(NodeStore& store, const LocatedKey& at, EntryId entry);
 void release(NodeStore& store, const HeldBlock& held);
+/// Committed and not expired. Looks without a lease where no expiry has to be read.
+bool is_there(NodeStore& store, const LocatedKey& at, EntryId entry);
 
 }  // namespace larder

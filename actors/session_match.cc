@@ -99,12 +99,12 @@ void measure_known(const NodeStore& store, const Blocks& blocks, std::uint32_t r
 
 }  // namespace
 
-MatchState state_of(const NodeStore& store, const LocatedKey& at, EntryId entry) {
+MatchState state_of(NodeStore& store, const LocatedKey& at, EntryId entry) {
   if (entry == kNoEntry) return MatchState::kAbsent;
   const Entry& e = store.indexes[at.shard.value()]->entry(entry);
   switch (EntryWord::unpack(e.word.load(std::memory_order_acquire)).state) {
     case EntryState::kCommitted:
-      return MatchState::kPresent;
+      return is_there(store, at, entry) ? MatchState::kPresent : MatchState::kAbsent;
     case EntryState::kFilling:
       return MatchState::kPending;
     case EntryState::kClaimed:

@@ -32,6 +32,6 @@ ChainLookup look_up_chain(NodeStore& store, const NamespaceInfo& ns,
                           std::span<const BlockHash> chain, const ChainLookupOptions& options);
 
 /// State of a key's entry as a match answers it.
-wire::MatchState state_of(const NodeStore& store, const LocatedKey& at, EntryId entry);
+wire::MatchState state_of(NodeStore& store, const LocatedKey& at, EntryId entry);
 
 }  // namespace larder

@@ -29,6 +29,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
     keys.push_back(items_[i].at);
   }
   const std::vector<EntryId> found = find_all(node.store, keys);
+  session_.touches().flush();
   std::optional<RequestId> request;
   if (SessionRequest* open = session_.requests().find(request_)) {
     session_.requests().announce(*open);
@@ -50,11 +51,9 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
     if (found[i] != kNoEntry) {
       // What is there already needs no slot, and so no mailbox.
       const Entry& entry = node.store.indexes[item.at.shard.value()]->entry(found[i]);
-      const auto state = EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state;
-      if (state == EntryState::kCommitted) {
-        item.status = entry.length.load(std::memory_order_relaxed) == item.record.length
-                          ? KeyStatus::kPresent
-                          : KeyStatus::kSizeMismatch;
+      if (is_there(node.store, item.at, found[i])) {
+        item.status =
+            length_of(entry) == item.record.length ? KeyStatus::kPresent : KeyStatus::kSizeMismatch;
         continue;
       }
     }

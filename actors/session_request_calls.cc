@@ -98,13 +98,35 @@ bool Session::check_match(const Call& call, const wire::MatchRequest& body) {
   return false;
 }
 
+bool Session::request_or_refuse(const Call& call, std::uint64_t number, const NamespaceRef& ns,
+                                SessionRequest** request) {
+  *request = nullptr;
+  if (number == 0) return true;
+  if (requests_.find(number) == nullptr) {
+    RequestContext context;
+    context.now = now_;
+    const Time deadline = now_ + request_deadline(node_.config, 0);
+    if (absl::Status begun = requests_.begin(number, ns, context, deadline); !begun.ok()) {
+      refuse(call, begun);
+      return false;
+    }
+  }
+  *request = requests_.find(number);
+  (*request)->matched = true;
+  return true;
+}
+
 void Session::match(const Call& call) {
   wire::MatchRequest body;
   if (!parse(call, body)) return;
   const NamespaceRef ns = open_or_refuse(call, body.ns());
   if (!ns || !check_match(call, body)) return;
   count(node_.metrics.matches);
-  if (ns->spec.fingerprint.flat) return match_flat(call, *ns);
+  SessionRequest* request = nullptr;
+  if (ns->spec.fingerprint.flat) {
+    if (request_or_refuse(call, body.request(), ns, &request)) match_flat(call, *ns, request);
+    return;
+  }
   std::uint64_t blocks_per_unit = 0;
   for (const GroupSpec& group : ns->spec.groups) {
     blocks_per_unit +=
@@ -117,14 +139,7 @@ void Session::match(const Call& call) {
                   "chain_units: {} units of {} groups and ranks; at most {} blocks a match", units,
                   blocks_per_unit, kMatchBlocksMax)));
   }
-  if (body.request() != 0 && requests_.find(body.request()) == nullptr) {
-    RequestContext context;
-    context.now = now_;
-    const Time deadline = now_ + request_deadline(node_.config, 0);
-    if (absl::Status begun = requests_.begin(body.request(), ns, context, deadline); !begun.ok()) {
-      return refuse(call, begun);
-    }
-  }
+  if (!request_or_refuse(call, body.request(), ns, &request)) return;
   const Time began = larder::now();
   std::vector<BlockHash> hashes;
   wire::parse(call.array, hashes);
@@ -132,7 +147,6 @@ void Session::match(const Call& call) {
   std::vector<LocatedKey> absent;
   std::vector<std::uint32_t> absent_chains;
   std::span<const BlockHash> rest(hashes);
-  SessionRequest* request = requests_.find(body.request());
   for (const std::uint32_t units_of_chain : body.chain_units()) {
     ChainLookup found = look_up_chain(node_.store, *ns, rest.first(units_of_chain),
                                       {.hold = request != nullptr, .absent = body.claim()});
@@ -160,7 +174,7 @@ void Session::match(const Call& call) {
   claim(call, std::move(answer), absent, std::move(absent_chains), body.claim_ms());
 }
 
-void Session::match_flat(const Call& call, const NamespaceInfo& ns) {
+void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionRequest* request) {
   std::vector<BlockHash> names;
   wire::parse(call.array, names);
   std::vector<LocatedKey> keys;
@@ -171,8 +185,19 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns) {
   wire::MatchReply body;
   std::string states(names.size(), '\0');
   for (std::size_t i = 0; i < names.size(); ++i) {
-    states[i] = static_cast<char>(state_of(node_.store, keys[i], found[i]));
+    wire::MatchState state = state_of(node_.store, keys[i], found[i]);
+    if (request != nullptr) {
+      requests_.extend(*request, keys[i], 0);
+      if (state == wire::MatchState::kPresent) {
+        // Present is what can be leased: it cannot be evicted between this answer and the get.
+        const auto held = hold(node_.store, keys[i], found[i]);
+        if (held) requests_.pin(*request, *held);
+        if (!held) state = wire::MatchState::kAbsent;
+      }
+    }
+    states[i] = static_cast<char>(state);
   }
+  if (request != nullptr) requests_.announce(*request);
   body.set_flat(std::move(states));
   reply(call.type, call.id, body);
 }
@@ -200,23 +225,12 @@ void Session::touch(const Call& call) {
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
   // The order of the call is the order of the touches: the first key is the most lasting.
-  const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
-  std::vector<std::shared_ptr<TouchNote>> notes(node_.store.shards());
-  for (std::size_t i = records.size(); i-- > 0;) {
-    const LocatedKey at = locate(*ns, records[i], node_.store.shards());
-    auto& note = notes[at.shard.value()];
-    if (!note) note = std::make_shared<TouchNote>();
-    note->touches.push_back(
-        {at.key, Stamp(sequence << kStampPositionBits | (records.size() - 1 - i))});
-    if (const SessionRequest* request = requests_.find(body.request())) {
-      note->request = request->context.request;
-    }
-  }
-  for (std::uint32_t shard = 0; shard < notes.size(); ++shard) {
-    if (notes[shard]) {
-      node_.shards.send(ShardId(shard), std::shared_ptr<const TouchNote>(notes[shard]));
-    }
-  }
+  std::vector<LocatedKey> keys;
+  for (const wire::KeyRecord& record : records)
+    keys.push_back(locate(*ns, record, node_.store.shards()));
+  const SessionRequest* request = requests_.find(body.request());
+  touches_.add(keys, request == nullptr ? std::nullopt : std::optional(request->context.request));
+  touches_.flush();
   const std::vector<wire::PutResult> results(records.size());
   reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(results)));
 }

@@ -64,6 +64,11 @@ void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uin
 }
 
 void RequestBook::extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
+  // Flat keys have no position: the order of the calls is theirs, and one named twice keeps its
+  // first place (a unit is touched once a request).
+  if (request.ns->spec.fingerprint.flat) {
+    return append(request, at, static_cast<std::uint32_t>(request.chain.size()));
+  }
   // Puts come root-first behind what was matched, so a known block is near the end if anywhere.
   for (std::size_t i = request.chain.size(); i-- > 0 && request.chain_units[i] >= last_unit;) {
     if (request.chain[i].key == at.key) return;

@@ -17,6 +17,7 @@ struct SessionRequest {
   NamespaceRef ns;
   Time deadline;
   bool announced = false;  ///< the shards know it
+  bool matched = false;    ///< its chain is known: gets add nothing to it
   std::vector<HeldBlock> pinned;
   /// The chain of the request, root first, one key a block (rank 0 of each group).
   std::vector<LocatedKey> chain;
@@ -38,7 +39,7 @@ class RequestBook {
   void pin(SessionRequest& request, const HeldBlock& held);
   /// Adds blocks that a match named to the chain, up to limits::kSessionChainMax a session.
   void append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
-  /// Adds blocks that the request put to its chain (those not in it yet).
+  /// Adds blocks that the request put, or got without a match, to its chain (those not in it yet).
   void extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
   /// Touches the chain suffix-first, unpins, forgets. False when unknown.
   bool end(std::uint64_t number, std::uint32_t output_tokens);

@@ -134,7 +134,7 @@ std::optional<Hold> Index::lease(EntryId id, const BlockKey& key) {
   }
   return Hold{.entry = id,
               .slot = unpack_slot(e.slot.load(std::memory_order_relaxed)),
-              .length = {e.length.load(std::memory_order_relaxed)}};
+              .length = {length_of(e)}};
 }
 
 void Index::release(EntryId id) {

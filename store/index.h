@@ -33,7 +33,8 @@ struct alignas(64) Entry {
   std::atomic<std::uint64_t> ns{0};
   std::atomic<std::uint64_t> slot{0};        ///< slab id << 32 | slot; kClaimed: the session
   std::atomic<std::uint32_t> group_rank{0};  ///< group << 16 | rank
-  std::atomic<std::uint32_t> length{0};      ///< bytes of the block (≤ 1 GiB)
+  /// Bytes of the block (≤ 1 GiB), and kExpiresBit: see length_of() and expires().
+  std::atomic<std::uint32_t> length{0};
   /// uses << 24 | children: see uses_of() and children_of().
   std::atomic<std::uint32_t> lineage{0};
   std::uint32_t unit = 0;         ///< PolicyId of the block's unit; shard only. kClaimed: with
@@ -56,6 +57,19 @@ inline std::uint32_t uses_of(const Entry& entry) {
 inline void set_lineage(Entry& entry, std::uint32_t uses, std::uint32_t children) {
   entry.lineage.store(std::min(uses, kUsesMax) << 24 | std::min(children, kChildrenMax),
                       std::memory_order_relaxed);
+}
+
+/// The block has an expiry: its header says when.
+inline constexpr std::uint32_t kExpiresBit = 1U << 31;
+static_assert(limits::kBlockBytesMax.count < kExpiresBit);
+inline std::uint32_t length_of(const Entry& entry) {
+  return entry.length.load(std::memory_order_relaxed) & ~kExpiresBit;
+}
+inline bool expires(const Entry& entry) {
+  return (entry.length.load(std::memory_order_relaxed) & kExpiresBit) != 0;
+}
+inline void set_length(Entry& entry, std::uint32_t length, bool expires) {
+  entry.length.store(length | (expires ? kExpiresBit : 0), std::memory_order_relaxed);
 }
 
 inline SlotRef unpack_slot(std::uint64_t slot) {

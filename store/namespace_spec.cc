@@ -28,13 +28,16 @@ struct SizeClasses {
   std::size_t count = 0;
 };
 
-/// 256 B, then steps of 1.25 rounded up to the alignment, up to the largest block.
+/// From 256 B four steps a doubling, of 1.25 at most, rounded up to the alignment: powers of two,
+/// which most blocks are, waste nothing.
 constexpr SizeClasses make_classes() {
   SizeClasses classes;
-  std::uint64_t size = kClassFirst;
-  while (size < limits::kBlockBytesMax.count) {
-    classes.sizes[classes.count++] = size;
-    size = aligned(size + size / 4);
+  for (std::uint64_t power = kClassFirst; power < limits::kBlockBytesMax.count; power *= 2) {
+    for (std::uint64_t quarter = 0; quarter < 4; ++quarter) {
+      const std::uint64_t size = aligned(power + power / 4 * quarter);
+      const bool known = classes.count > 0 && classes.sizes[classes.count - 1] >= size;
+      if (!known) classes.sizes[classes.count++] = size;
+    }
   }
   classes.sizes[classes.count++] = limits::kBlockBytesMax.count;
   return classes;

@@ -54,7 +54,8 @@ struct NamespaceSpec {
 NamespaceId namespace_id(const std::string& tenant, const Fingerprint& fingerprint);
 
 /// Bytes that a slot for a block of `length` takes: the group's declared size (aligned), else the
-/// next size class in steps of 1.25. Below 4 KiB aligned to 64 bytes, from there on to 4 KiB.
+/// next size class, four a doubling (steps of 1.25 at most). Below 4 KiB aligned to 64 bytes, from
+/// there on to 4 KiB.
 Bytes slot_bytes(const GroupSpec& group, Bytes length);
 
 }  // namespace larder

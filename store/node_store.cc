@@ -56,4 +56,26 @@ void NodeStore::set_capacity(Bytes capacity) {
   slabs.set_capacity(capacity);
 }
 
+absl::flat_hash_set<NamespaceId> NodeStore::namespaces_in_use() const {
+  absl::flat_hash_set<NamespaceId> used;
+  for (const auto& index : indexes) {
+    const std::uint32_t entries = index->entry_limit();
+    for (std::uint32_t i = 0; i < entries; ++i) {
+      const Entry& entry = index->entry(EntryId(i));
+      switch (EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state) {
+        case EntryState::kFilling:
+        case EntryState::kCommitted:
+        case EntryState::kRemoved:
+          used.insert(NamespaceId(entry.ns.load(std::memory_order_relaxed)));
+          break;
+        case EntryState::kFree:
+        case EntryState::kClaimed:
+        case EntryState::kGhost:
+          break;
+      }
+    }
+  }
+  return used;
+}
+
 }  // namespace larder

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
@@ -48,6 +49,10 @@ struct NodeStore {
 
   /// Of the ledger and of the slabs.
   void set_capacity(Bytes capacity);
+
+  /// Namespaces of all blocks there are or that are being written. Any thread; looks at every
+  /// entry.
+  absl::flat_hash_set<NamespaceId> namespaces_in_use() const;
 
   std::uint32_t shards() const { return static_cast<std::uint32_t>(indexes.size()); }
 

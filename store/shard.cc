@@ -54,8 +54,13 @@ void Shard::touch(std::span<const TouchItem> touches, std::optional<RequestId> r
 }
 
 void Shard::touch_all(std::span<const TouchItem> touches, const RequestContext* context) {
+  std::uint64_t sequence = 0;
   touched_.clear();
   for (const TouchItem& item : touches) {
+    if (const std::uint64_t of = item.stamp.value() >> kStampPositionBits; of != sequence) {
+      touched_.clear();
+      sequence = of;
+    }
     const EntryId id = index_.find(item.key);
     if (id == kNoEntry) continue;
     const Entry& entry = index_.entry(id);

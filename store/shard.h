@@ -89,7 +89,7 @@ class Shard {
   /// Forgets the request after it. `touches` are suffix-first.
   void on_request_end(RequestId request, std::uint32_t output_tokens,
                       std::span<const TouchItem> touches);
-  /// A hit for each unit, once a call.
+  /// A hit for each unit, once a sequence (the stamps' high part): one call of a client.
   void touch(std::span<const TouchItem> touches, std::optional<RequestId> request);
 
   // -- writes -------------------------------------------------------------------------------------
@@ -192,6 +192,7 @@ class Shard {
   std::size_t ghosts_max() const;
 
   // shard_reserve.cc
+  EntryId find_unexpired(const BlockKey& key);
   ReserveOutcome reserve_one(ReserveItem& item, const RequestContext* context, Time now);
   bool answer_present(ReserveItem& item, EntryId found) const;
   bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
@@ -232,6 +233,7 @@ class Shard {
   std::vector<EntryId> removed_;  ///< unlinked, waiting for their last lease
   absl::flat_hash_set<std::uint32_t> touched_;
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
+  std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
   Counters counters_;
 };

@@ -32,7 +32,7 @@ bool Shard::adopt(const SlotRef& slot, TenantId tenant) {
     if (id.ok()) {
       Entry& entry = index_.mutable_entry(*id);
       entry.slot.store(pack_slot(slot), std::memory_order_relaxed);
-      entry.length.store(header.length, std::memory_order_relaxed);
+      set_length(entry, header.length, header.expiry_wall_ns != 0);
       entry.tenant_tier = tenant.value() << 8 | static_cast<std::uint32_t>(Tier::kHost);
       const Bytes slot_bytes = store_.slabs.slot_bytes(slot);
       store_.ledger.charge(slot_bytes);

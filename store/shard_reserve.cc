@@ -37,7 +37,7 @@ void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> reque
 }
 
 ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* context, Time now) {
-  const EntryId found = index_.find(item.key);
+  const EntryId found = find_unexpired(item.key);
   if (found != kNoEntry && answer_present(item, found)) return item.outcome;
   if (!admitted(item, found, context, now)) {
     counters_.refused += 1;
@@ -66,12 +66,23 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
   return ReserveOutcome::kReserved;
 }
 
+/// An expired block is erased rather than found.
+EntryId Shard::find_unexpired(const BlockKey& key) {
+  const EntryId found = index_.find(key);
+  if (found == kNoEntry) return found;
+  const Entry& entry = index_.entry(found);
+  if (!expires(entry) || word_of(entry).state != EntryState::kCommitted) return found;
+  if (header_of(entry).expiry_wall_ns > wall_ns_) return found;
+  erase(key, EraseCause::kExpired);
+  return index_.find(key);
+}
+
 bool Shard::answer_present(ReserveItem& item, EntryId found) const {
   const Entry& entry = index_.entry(found);
   const EntryState state = word_of(entry).state;
   if (state == EntryState::kClaimed || state == EntryState::kGhost) return false;
   item.entry = found;
-  if (entry.length.load(std::memory_order_relaxed) != item.length.count) {
+  if (length_of(entry) != item.length.count) {
     item.outcome = ReserveOutcome::kSizeMismatch;
   } else if (state == EntryState::kFilling) {
     item.outcome = ReserveOutcome::kInFlight;
@@ -155,7 +166,7 @@ EntryId Shard::enter(const ReserveItem& item, EntryId known, const SlotRef& slot
                               .ranks = item.ranks});
   Entry& entry = index_.mutable_entry(id);
   entry.slot.store(pack_slot(slot), std::memory_order_relaxed);
-  entry.length.store(static_cast<std::uint32_t>(item.length.count), std::memory_order_relaxed);
+  set_length(entry, static_cast<std::uint32_t>(item.length.count), item.expiry_wall_ns != 0);
   entry.tenant_tier = item.tenant.value() << 8 | static_cast<std::uint32_t>(Tier::kHost);
   EntryWord word = word_of(entry);
   word.state = EntryState::kFilling;
@@ -177,7 +188,7 @@ void Shard::abort(EntryId entry_id, std::uint64_t entry_generation) {
 }
 
 ClaimOutcome Shard::claim(const BlockKey& key, SessionId session, Time deadline) {
-  EntryId id = index_.find(key);
+  EntryId id = find_unexpired(key);
   if (id == kNoEntry) {
     const auto inserted = index_.insert(key, EntryState::kClaimed);
     if (!inserted.ok()) return ClaimOutcome::kClaimed;

@@ -19,6 +19,7 @@ EntryWord word_of(const Entry& entry) {
 }  // namespace
 
 void Shard::tick(Time now, std::int64_t wall_ns) {
+  wall_ns_ = wall_ns;
   expire_claims(now);
   expire_blocks(wall_ns);
   free_removed(kRemovedStep);

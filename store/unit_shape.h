@@ -30,12 +30,16 @@ struct UnitShape {
 UnitShape unit_shape(const NamespaceSpec& spec);
 
 /// The shapes of a node's namespaces. Set before the first block of a namespace is reserved or
-/// re-adopted; never removed. Any thread; a mutex held for one look.
+/// re-adopted, removed after its last. Any thread; a mutex held for one look.
 class UnitShapes {
  public:
   void set(NamespaceId ns, const UnitShape& shape) {
     MutexLock lock(&mutex_);
     shapes_[ns] = shape;
+  }
+  void remove(NamespaceId ns) {
+    MutexLock lock(&mutex_);
+    shapes_.erase(ns);
   }
   /// An unknown namespace has no boundary groups.
   UnitShape of(NamespaceId ns) const {

@@ -20,7 +20,7 @@ NamespaceSpec spec_with(std::uint32_t ranks) {
 
 struct Tenants : sim::StoreFixture, sim::DeterministicSystem {
   Tenants() {
-    auto table = NamespaceTable::load(dir + "/namespaces");
+    auto table = NamespaceTable::load(dir + "/namespaces", {});
     BOOST_REQUIRE(table.ok());
     tenants = system.spawn(tenant_actor, std::make_shared<NamespaceTable>(*std::move(table)));
   }

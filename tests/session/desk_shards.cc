@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "actors/clock.h"
 #include "policies/lru_policy.h"
 #include "store/assert.h"
 #include "store/checksum.h"
@@ -167,7 +168,7 @@ void DeskShards::run_queue(std::size_t number) {
 }
 
 void DeskShards::tick(std::size_t shard) {
-  if (shard < desks_.size()) desks_[shard]->tick(now_(), 0);
+  if (shard < desks_.size()) desks_[shard]->tick(now_(), wall_ns());
 }
 
 void DeskShards::tick_all() {
@@ -263,7 +264,7 @@ void DeskShards::send(ShardId to, std::shared_ptr<const QuarantineNote> note) {
 }
 void DeskShards::send(std::shared_ptr<OpenNamespaceCall> call) {
   post(tenants_queue(), [this, call = std::move(call)] {
-    call->result = namespaces_->open(call->tenant, call->spec);
+    call->result = namespaces_->open(call->tenant, call->spec, now_());
     call->answer();
   });
 }
@@ -289,7 +290,7 @@ Bytes whole_bytes(const NodeStore& store) {
       const Entry& entry = index->entry(EntryId(i));
       if (EntryWord::unpack(entry.word.load()).state != EntryState::kCommitted) continue;
       const SlotRef slot = unpack_slot(entry.slot.load());
-      LARDER_ASSERT(checksum({store.slabs.data(slot), entry.length.load()}) ==
+      LARDER_ASSERT(checksum({store.slabs.data(slot), length_of(entry)}) ==
                     store.slabs.header(slot)->checksum);
       sum = sum + store.slabs.slot_bytes(slot);
     }

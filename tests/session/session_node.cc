@@ -16,7 +16,13 @@ SessionNode::SessionNode(const Options& options)
   config_.lease_ms = options.lease_ms;
   config_.heartbeat_ms = options.heartbeat_ms;
   config_.host_bytes = options.capacity;
-  auto table = NamespaceTable::load(dir_.path() + "/namespaces");
+  NamespaceTable::Hooks hooks;
+  hooks.added = [this](const NamespaceInfo& ns) {
+    store_.unit_shapes.set(ns.id, unit_shape(ns.spec));
+  };
+  hooks.forgotten = [this](NamespaceId ns) { store_.unit_shapes.remove(ns); };
+  hooks.with_blocks = [this] { return store_.namespaces_in_use(); };
+  auto table = NamespaceTable::load(dir_.path() + "/namespaces", std::move(hooks));
   LARDER_ASSERT(table.ok());
   namespaces_ = std::make_shared<NamespaceTable>(*std::move(table));
   LARDER_ASSERT(store_.open([](const std::string&) { return TenantId(0); }).ok());

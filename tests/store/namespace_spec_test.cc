@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(other_sizes_take_the_next_class_and_waste_little) {
     last = slot;
   }
   BOOST_TEST(slot_bytes(any, {1}) == Bytes{256});
-  BOOST_TEST(slot_bytes(any, 1_GiB) == 1_GiB);
+  for (std::uint64_t power = 256; power <= (1_GiB).count; power *= 2)
+    BOOST_TEST(slot_bytes(any, {power}) == Bytes{power});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -163,6 +163,27 @@ BOOST_AUTO_TEST_CASE(blocks_expire_by_wall_time) {
   BOOST_TEST(node.shards[0]->counters().expirations == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(what_expired_gives_way_before_the_scan_comes_by) {
+  Node node(64_MiB);
+  Shard& shard = *node.shards[0];
+  for (std::uint64_t n = 0; n < 600; ++n)  // the scan looks at 1,024 entries a tick
+    node.put(key_of(1'000 + n), 4_KiB);
+  for (const std::uint64_t n : {1ULL, 2ULL}) {
+    ReserveItem item = node.item(key_of(n), 4_KiB);
+    item.expiry_wall_ns = 1000;
+    node.fill(node.reserve(item));
+  }
+  for (std::uint64_t n = 0; n < 600; ++n)
+    node.put(key_of(2'000 + n), 4_KiB);
+  shard.tick(kNow, 10);  // the next scan begins behind both
+  shard.tick(kNow, 1000);
+  BOOST_REQUIRE((node.has(key_of(1)) && node.has(key_of(2))));
+
+  const ReserveItem again = node.reserve(node.item(key_of(1), 4_KiB));
+  BOOST_TEST((again.outcome == ReserveOutcome::kReserved));
+  BOOST_TEST((shard.claim(key_of(2), kAlice, kLater) == ClaimOutcome::kClaimed));
+}
+
 BOOST_AUTO_TEST_CASE(admission_refuses_with_the_context_of_the_request) {
   Node node(16_MiB);
   Shard& shard = *node.shards[0];
