@@ -112,6 +112,8 @@ class Session {
   void step_ops();
   void reap_ops();
   bool flush();
+  /// OK, or why the session must end now: silence, no hello, or answers that nobody reads.
+  absl::Status overdue() const;
   template <class Body>
   bool parse(const Call& call, Body& body) {
     if (parse_body(call.body, body)) return true;
