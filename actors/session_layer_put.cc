@@ -128,6 +128,7 @@ absl::Status LayerPutOp::add_part(Part part, std::uint32_t payload, Time now) {
     return absl::ResourceExhaustedError(fmt::format("put: {} parts wait, the limit is {}",
                                                     parts_.size(), limits::kSessionBatchesMax));
   }
+  part.regions.hold(session_.regions(), part.sources);
   parts_.push_back(std::move(part));
   return absl::OkStatus();
 }
@@ -200,7 +201,7 @@ void LayerPutOp::copy_part(std::size_t& budget) {
   const std::size_t bytes =
       std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
   const KeyStatus read =
-      read_source(session_, source, source_done_,
+      read_source(session_, part.regions, source, source_done_,
                   {item.data + part.offsets[source_] + source_done_, bytes}, nullptr);
   if (read != KeyStatus::kOk) {
     part_status_ = absl::InvalidArgumentError(

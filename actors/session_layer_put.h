@@ -34,6 +34,7 @@ class LayerPutOp : public PayloadOp {
     std::vector<wire::PutSource> sources;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> checksums;  ///< of stream parts
+    HeldRegions regions;
   };
 
   LayerPutOp(Session& session, NamespaceRef ns, std::uint64_t request, std::uint64_t id,

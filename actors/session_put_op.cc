@@ -19,6 +19,7 @@ PutOp::PutOp(Session& session, NamespaceRef ns, std::uint64_t request, PutOpOpti
       options_(std::move(options)),
       batch_(session, std::move(ns), request, options_.id) {
   inline_data_.resize(options_.inline_bytes);
+  regions_.hold(session_.regions(), options_.sources);
 }
 
 void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
@@ -93,8 +94,8 @@ void PutOp::copy_some(std::size_t& budget) {
     const std::size_t bytes =
         std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
     if (bytes > 0) {
-      const KeyStatus read =
-          read_source(session_, source, source_done_, {item.data + item.filled, bytes}, &item.sum);
+      const KeyStatus read = read_source(session_, regions_, source, source_done_,
+                                         {item.data + item.filled, bytes}, &item.sum);
       if (read != KeyStatus::kOk) {
         batch_.drop(item, read);
         continue;

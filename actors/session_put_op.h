@@ -66,6 +66,7 @@ class PutOp : public PayloadOp {
   Time progress_;
   Time began_;
   // kShared
+  HeldRegions regions_;
   std::size_t key_ = 0;
   std::size_t source_ = 0;
   std::uint64_t source_done_ = 0;
