@@ -238,6 +238,8 @@ bool Session::on_time(Time now) {
   const absl::Status why = overdue();
   if (why.ok()) return flush() && (!failed_ || !writer_.empty());
   count(node_.metrics.sessions_timed_out);
+  fail(why);
+  flush();  // as much of it as the socket takes
   return false;
 }
 
@@ -299,6 +301,12 @@ void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::Me
   push(std::move(frame));
 }
 
+void Session::reply_error(FrameType type, std::uint64_t id, const absl::Status& why) {
+  wire::SimpleReply body;
+  set_status(body.mutable_status(), why);
+  reply(type, id, body);
+}
+
 void Session::push(OutFrame frame) {
   if (writer_.empty()) last_sent_progress_ = now_;      // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
@@ -338,9 +346,7 @@ void Session::fail(const absl::Status& why) {
 
 void Session::refuse(const Call& call, const absl::Status& why) {
   count(node_.metrics.frames_refused);
-  wire::SimpleReply body;
-  set_status(body.mutable_status(), why);
-  reply(call.type, call.id, body);
+  reply_error(call.type, call.id, why);
 }
 
 NamespaceRef Session::open_or_refuse(const Call& call, std::uint64_t ns) {

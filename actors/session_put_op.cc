@@ -31,7 +31,9 @@ void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
 
 void PutOp::on_answer(ShardCall& call) {
   batch_.on_answer(call);
-  if (state_ == State::kReserving && !batch_.asking()) begin_filling();
+  if (batch_.asking()) return;
+  if (state_ == State::kReserving) begin_filling();
+  if (state_ == State::kGivenUp) answer();
 }
 
 void PutOp::begin_filling() {
@@ -225,14 +227,14 @@ void PutOp::answer() {
 }
 
 void PutOp::on_time(Time now) {
-  if (state_ == State::kAnswered || now - progress_ < options_.deadline) return;
-  cancel();
+  if (now - progress_ >= options_.deadline) cancel();
 }
 
 void PutOp::cancel() {
-  if (state_ == State::kAnswered) return;
+  if (state_ == State::kGivenUp || state_ == State::kAnswered) return;
   batch_.take_back(KeyStatus::kCancelled);
-  answer();
+  state_ = State::kGivenUp;
+  if (!batch_.asking()) answer();
 }
 
 }  // namespace larder
