@@ -223,11 +223,23 @@ BOOST_AUTO_TEST_CASE(a_bad_file_is_named_with_the_line) {
 BOOST_AUTO_TEST_CASE(an_address_that_is_not_loopback_needs_a_token_file) {
   BOOST_TEST(error_of({"--listen", "0.0.0.0:7440"}) ==
              "listen = 0.0.0.0:7440: is not a loopback address, which needs a token_file");
-  BOOST_TEST(error_of({"--http", "[2001:db8::1]:80"}) ==
-             "http = [2001:db8::1]:80: is not a loopback address, which needs a token_file");
   BOOST_TEST(config_of({"--listen", "0.0.0.0:1", "--token-file", "/t"}).listen == "0.0.0.0:1");
   for (const char* address : {"127.8.9.1:1", "[::1]:1", "localhost:1", "off", ""}) {
     BOOST_TEST(load({"--listen", address}).ok(), address);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(http_is_for_loopback_whatever_the_token_file) {
+  for (const char* address : {"0.0.0.0:7441", "[2001:db8::1]:80", "10.1.2.3:1", "node-3:7441"}) {
+    const std::string bare = error_of({"--http", address});
+    const std::string with_tokens = error_of({"--http", address, "--token-file", "/t"});
+
+    BOOST_TEST(bare.find(std::string("http = ") + address + ": must be a loopback address") == 0U);
+    BOOST_TEST(bare.find("SSH tunnel") != std::string::npos);
+    BOOST_TEST(with_tokens == bare);
+  }
+  for (const char* address : {"127.8.9.1:1", "[::1]:1", "localhost:1", "off", ""}) {
+    BOOST_TEST(load({"--http", address}).ok(), address);
   }
 }
 
