@@ -89,7 +89,11 @@ void declare(CLI::App& app, Flags& flags) {
   for (const ConfigKey& key : config_keys()) {
     const std::string name = key.name;
     const auto keep = [&flags, name](const std::string& value) { flags.values[name] = value; };
-    const std::string help = fmt::format("{} [{}]", key.help, toml_value(Config{}, key));
+    const std::string bounds = std::holds_alternative<std::uint32_t Config::*>(key.member)
+                                   ? fmt::format("; {} to {}", key.min, key.max)
+                                   : "";
+    const std::string help =
+        fmt::format("{}{} [default: {}]", key.help, bounds, toml_value(Config{}, key));
     if (std::holds_alternative<bool Config::*>(key.member)) {
       app.add_flag_function(
           key.flag(),
