@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "actors/config_keys.h"
 #include "client/client.h"
@@ -105,10 +105,15 @@ std::string to_toml(const Config& config) {
   return out;
 }
 
-std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr) return std::nullopt;
-  return value;
+Environment process_environment() {
+  Environment out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with("LARDER_") || equals == std::string_view::npos) continue;
+    out.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
 }
 
 bool HostPort::loopback() const {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <optional>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -54,9 +53,10 @@ absl::Status check_runtime_space(const Config& config, const RuntimeSpace& space
 /// As a TOML file with a comment a key; loading it gives `config` again.
 std::string to_toml(const Config& config);
 
-/// Value of an environment variable, or nothing. The process's own: `process_environment`.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-std::optional<std::string> process_environment(const std::string& name);
+/// Variables LARDER_*, by name.
+using Environment = std::map<std::string, std::string>;
+/// The process's own. No other thread may change them meanwhile.
+Environment process_environment();
 
 struct Invocation {
   enum class Action : std::uint8_t { kRun, kPrint };
