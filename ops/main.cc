@@ -302,7 +302,9 @@ int main_of(int argc, char** argv) {
   app.name("larder");
   app.set_version_flag("--version", "larder 0.1.0");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable, 4 failure.");
+  app.footer(
+      "Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable or without room, 4 "
+      "failure.");
   Choice choice;
   add_status_commands(app, choice);
   add_byte_commands(app, choice);
