@@ -1,7 +1,6 @@
 #pragma once
 
-#include <functional>
-#include <optional>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,7 +17,7 @@ namespace larder {
 struct Config {
   std::string listen = "127.0.0.1:7440";  ///< host:port for tcp; "off" or empty: none
   std::string socket;                     ///< unix socket; empty: default_server(); "off": none
-  std::string http = "127.0.0.1:7441";    ///< /metrics and /healthz; "off" or empty: none
+  std::string http = "127.0.0.1:7441";    ///< /metrics and /healthz, loopback; "off" or empty: none
   std::string runtime_dir;                ///< slab files; empty: /dev/shm/larder-<uid>
   Bytes host_bytes{0};                    ///< capacity; 0: a quarter of the memory, at most 8 GiB
   std::uint32_t shards = 0;               ///< 0: one for each two cores, 1 to 8
@@ -39,8 +38,8 @@ struct Config {
   std::string attach = "auto";
 
   bool operator==(const Config&) const = default;
-  /// What no single key can tell: a non-loopback address without a token file, nothing to listen
-  /// on. INVALID_ARGUMENT naming key and value.
+  /// What no single key can tell: a non-loopback address without a token file or for http, nothing
+  /// to listen on. INVALID_ARGUMENT naming key and value.
   absl::Status validate() const;
 };
 
@@ -54,9 +53,10 @@ absl::Status check_runtime_space(const Config& config, const RuntimeSpace& space
 /// As a TOML file with a comment a key; loading it gives `config` again.
 std::string to_toml(const Config& config);
 
-/// Value of an environment variable, or nothing. The process's own: `process_environment`.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-std::optional<std::string> process_environment(const std::string& name);
+/// Variables LARDER_*, by name.
+using Environment = std::map<std::string, std::string>;
+/// The process's own. No other thread may change them meanwhile.
+Environment process_environment();
 
 struct Invocation {
   enum class Action : std::uint8_t { kRun, kPrint };

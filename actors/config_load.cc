@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -64,12 +66,28 @@ absl::Status apply_file(Config& config, const std::string& path) {
   }
 }
 
+/// Variables that are no keys but may stand in larderd's environment all the same: its file, what
+/// clients, tests and scripts are told, and what Kubernetes says of a service named larder.
+bool is_of_others(const std::string& name) {
+  for (const char* known : {"LARDER_CONFIG", "LARDER_SERVER", "LARDER_TOKEN", "LARDER_CRASH_AT",
+                            "LARDER_JOBS", "LARDER_PORT"}) {
+    if (name == known) return true;
+  }
+  return name.starts_with("LARDER_SERVICE_") || name.starts_with("LARDER_PORT_");
+}
+
 absl::Status apply_environment(Config& config, const Environment& env) {
-  for (const ConfigKey& key : config_keys()) {
-    const auto value = env(key.env());
-    if (!value) continue;
-    if (absl::Status status = assign(config, key, *value); !status.ok()) {
-      return from(key.env(), status);
+  for (const auto& [name, value] : env) {
+    const auto keys = config_keys();
+    const auto key = std::find_if(keys.begin(), keys.end(),
+                                  [&name](const ConfigKey& one) { return one.env() == name; });
+    if (key == keys.end()) {
+      if (is_of_others(name)) continue;
+      return absl::InvalidArgumentError(fmt::format(
+          "{}: no such variable; unset it, or see --help: each flag --a-b is LARDER_A_B", name));
+    }
+    if (absl::Status status = assign(config, *key, value); !status.ok()) {
+      return from(name, status);
     }
   }
   return absl::OkStatus();
@@ -89,7 +107,11 @@ void declare(CLI::App& app, Flags& flags) {
   for (const ConfigKey& key : config_keys()) {
     const std::string name = key.name;
     const auto keep = [&flags, name](const std::string& value) { flags.values[name] = value; };
-    const std::string help = fmt::format("{} [{}]", key.help, toml_value(Config{}, key));
+    const std::string bounds = std::holds_alternative<std::uint32_t Config::*>(key.member)
+                                   ? fmt::format("; {} to {}", key.min, key.max)
+                                   : "";
+    const std::string help =
+        fmt::format("{}{} [default: {}]", key.help, bounds, toml_value(Config{}, key));
     if (std::holds_alternative<bool Config::*>(key.member)) {
       app.add_flag_function(
           key.flag(),
@@ -140,7 +162,8 @@ absl::StatusOr<Invocation> load_config(int argc, const char* const* argv, const 
   if (text) return Invocation{.action = Invocation::Action::kPrint, .config = {}, .text = *text};
 
   Config config;
-  if (flags.config_file.empty()) flags.config_file = env("LARDER_CONFIG").value_or("");
+  const auto named = env.find("LARDER_CONFIG");
+  if (flags.config_file.empty() && named != env.end()) flags.config_file = named->second;
   if (!flags.config_file.empty()) LARDER_RETURN_IF_ERROR(apply_file(config, flags.config_file));
   LARDER_RETURN_IF_ERROR(apply_environment(config, env));
   LARDER_RETURN_IF_ERROR(apply_flags(config, flags));

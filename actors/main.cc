@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   larder::silence_wire_log();
 
   const auto invocation =
-      larder::load_config(argc, argv, larder::process_environment, larder::probe_machine());
+      larder::load_config(argc, argv, larder::process_environment(), larder::probe_machine());
   if (!invocation.ok()) {
     const std::string why(invocation.status().message());
     std::fprintf(stderr, "larderd: %s\n", why.c_str());

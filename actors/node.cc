@@ -15,7 +15,9 @@
 #include "actors/policy_factory.h"
 #include "actors/prometheus_text.h"
 #include "actors/runtime_dir.h"
+#include "client/client.h"
 #include "store/status_macros.h"
+#include "transport/own_directory.h"
 
 namespace larder {
 
@@ -54,6 +56,23 @@ struct Node::Impl {
 };
 
 namespace {
+
+/// Makes the socket's directory. The default one stands where others can make files, at a name that
+/// they can guess: it is used only when it is ours.
+absl::Status prepare_socket_directory(const std::string& socket) {
+  const std::filesystem::path parent = std::filesystem::path(socket).parent_path();
+  if (parent.empty()) return absl::OkStatus();
+  std::error_code error;
+  if (std::filesystem::create_directories(parent, error)) {
+    using std::filesystem::perms;
+    std::filesystem::permissions(parent, perms::group_write | perms::others_write,
+                                 std::filesystem::perm_options::remove, error);
+  }
+  if (socket != default_server()) return absl::OkStatus();
+  return check_own_directory(
+      parent.string(), {.name = fmt::format("directory {} of the default socket", parent.string()),
+                        .remedy = "have it removed, or name another socket with --socket"});
+}
 
 /// Removes a socket that nobody listens on any more; the runtime directory's lock says that no
 /// other daemon of ours is there, but the path may be shared.
@@ -140,9 +159,7 @@ absl::Status Node::Impl::listen(std::vector<Fd>& listeners) {
   if (!is_off(config.socket)) {
     Address address;
     address.path = config.socket;
-    std::error_code ignored;
-    const auto parent = std::filesystem::path(config.socket).parent_path();
-    if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
+    LARDER_RETURN_IF_ERROR(prepare_socket_directory(config.socket));
     LARDER_RETURN_IF_ERROR(clear_stale_socket(config.socket));
     LARDER_ASSIGN_OR_RETURN(Fd fd, listen_on(address));
     socket_path = config.socket;

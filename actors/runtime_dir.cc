@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "store/status_macros.h"
+#include "transport/own_directory.h"
 
 namespace larder {
 
@@ -33,30 +34,6 @@ std::string make_uuid() {
   return text;
 }
 
-/// Names under /dev/shm can be guessed: whoever made the directory before us, or may write in it,
-/// could put files of its own in the place of slabs.
-absl::Status check_owner(const std::string& path) {
-  struct stat link {};
-  struct stat info {};
-  if (::lstat(path.c_str(), &link) != 0 || ::stat(path.c_str(), &info) != 0) {
-    return absl::PermissionDeniedError(
-        fmt::format("runtime_dir {}: {}", path, std::strerror(errno)));
-  }
-  const uid_t self = ::geteuid();
-  if (info.st_uid != self || (link.st_uid != self && link.st_uid != 0)) {
-    return absl::PermissionDeniedError(fmt::format(
-        "runtime_dir {}: belongs to uid {}, larderd runs as uid {}; remove it, or choose another "
-        "--runtime-dir",
-        path, info.st_uid != self ? info.st_uid : link.st_uid, self));
-  }
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return absl::PermissionDeniedError(
-        fmt::format("runtime_dir {}: mode {:o} lets others write in it; chmod 700 {}", path,
-                    info.st_mode & 07777U, path));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
@@ -69,7 +46,11 @@ absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
         fmt::format("runtime_dir {}: cannot be made: {}", path, error.message()));
   }
   if (made) ::chmod(path.c_str(), 0700);
-  LARDER_RETURN_IF_ERROR(check_owner(path));
+  LARDER_RETURN_IF_ERROR(check_own_directory(
+      path,
+      {.name = fmt::format("runtime_dir {}", path),
+       .remedy = fmt::format("chmod 700 {}, remove it, or choose another --runtime-dir", path),
+       .may_be_linked_to = true}));
   const std::string file = path + "/lock";
   dir.lock_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!dir.lock_.valid()) {

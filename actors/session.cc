@@ -236,16 +236,37 @@ bool Session::on_time(Time now) {
   leases_.expire(now);
   requests_.expire(now);
   std::erase_if(claims_, [now](const auto& batch) { return batch.first <= now; });
-  const Duration silence = std::chrono::milliseconds(node_.config.heartbeat_ms);
   // It may have spoken while this thread could not listen (stopped, or starved of time).
-  const Duration patience = greeted_ ? silence : kHelloDeadline;
-  if (now - last_heard_ > patience && wants_read()) read_frames();
-  const bool silent = now - last_heard_ > patience;
-  const bool stuck = !writer_.empty() &&
-                     now - last_sent_progress_ > std::chrono::milliseconds(node_.config.lease_ms);
-  if (!silent && !stuck) return flush() && (!failed_ || !writer_.empty());
+  if (!overdue().ok() && wants_read()) read_frames();
+  const absl::Status why = overdue();
+  if (why.ok()) return flush() && (!failed_ || !writer_.empty());
   count(node_.metrics.sessions_timed_out);
+  fail(why);
+  flush();  // as much of it as the socket takes
   return false;
+}
+
+absl::Status Session::overdue() const {
+  using std::chrono::milliseconds;
+  const auto ms = [](Duration time) { return std::chrono::ceil<milliseconds>(time).count(); };
+  const Config& config = node_.config;
+  const Duration silence = now_ - last_heard_;
+  if (!greeted_ && silence > kHelloDeadline) {
+    return absl::DeadlineExceededError(
+        fmt::format("hello: none came in {} ms, the limit is {}", ms(silence), ms(kHelloDeadline)));
+  }
+  if (greeted_ && silence > milliseconds(config.heartbeat_ms)) {
+    return absl::DeadlineExceededError(
+        fmt::format("silence: nothing came in {} ms, the limit is heartbeat_ms = {}", ms(silence),
+                    config.heartbeat_ms));
+  }
+  const Duration unread = writer_.empty() ? Duration(0) : now_ - last_sent_progress_;
+  if (unread > milliseconds(config.lease_ms)) {
+    return absl::DeadlineExceededError(
+        fmt::format("answers: {} bytes were not read in {} ms, the limit is lease_ms = {}",
+                    writer_.queued_bytes(), ms(unread), config.lease_ms));
+  }
+  return absl::OkStatus();
 }
 
 void Session::announce_retired(SlabId slab) {
@@ -281,6 +302,12 @@ void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::Me
   OutFrame frame;
   frame.head = make_head({.type = type, .id = id, .reply = true, .body = &body, .array = array});
   push(std::move(frame));
+}
+
+void Session::reply_error(FrameType type, std::uint64_t id, const absl::Status& why) {
+  wire::SimpleReply body;
+  set_status(body.mutable_status(), why);
+  reply(type, id, body);
 }
 
 void Session::push(OutFrame frame) {
@@ -322,9 +349,7 @@ void Session::fail(const absl::Status& why) {
 
 void Session::refuse(const Call& call, const absl::Status& why) {
   count(node_.metrics.frames_refused);
-  wire::SimpleReply body;
-  set_status(body.mutable_status(), why);
-  reply(call.type, call.id, body);
+  reply_error(call.type, call.id, why);
 }
 
 NamespaceRef Session::open_or_refuse(const Call& call, std::uint64_t ns) {

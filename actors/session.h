@@ -88,6 +88,8 @@ class Session {
   /// Queues a reply.
   void reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
              std::span<const std::byte> array = {});
+  /// Queues a reply that has nothing but an error; the body of every reply begins with a status.
+  void reply_error(FrameType type, std::uint64_t id, const absl::Status& why);
   void push(OutFrame frame);
   /// Tells the client of a slab before the first descriptor into it. False: no descriptors left.
   bool announce_slab(SlabId slab);
@@ -114,6 +116,8 @@ class Session {
   void step_ops();
   void reap_ops();
   bool flush();
+  /// OK, or why the session must end now: silence, no hello, or answers that nobody reads.
+  absl::Status overdue() const;
   template <class Body>
   bool parse(const Call& call, Body& body) {
     if (parse_body(call.body, body)) return true;

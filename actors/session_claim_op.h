@@ -46,7 +46,11 @@ class ClaimOp : public SessionOp {
         chain->set_claimed(chain->claimed() + 1);
       }
     }
-    if (waiting_ > 0 || cancelled_) return;
+    if (waiting_ > 0) return;
+    if (cancelled_) {
+      return session_.reply_error(FrameType::kMatch, id_,
+                                  absl::CancelledError("the match was cancelled"));
+    }
     session_.reply(FrameType::kMatch, id_, answer_.body, answer_.array);
   }
   void step(Time, std::size_t&) override {}

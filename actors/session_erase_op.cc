@@ -43,10 +43,14 @@ void EraseOp::on_answer(ShardCall& call) {
           answer.erased[i] != 0 ? wire::KeyStatus::kOk : wire::KeyStatus::kMiss);
     }
   }
-  if (waiting_ == 0 && !cancelled_) answer();
+  if (waiting_ == 0) answer();
 }
 
 void EraseOp::answer() {
+  if (cancelled_) {
+    return session_.reply_error(FrameType::kRemove, id_,
+                                absl::CancelledError("the removal was cancelled"));
+  }
   session_.reply(FrameType::kRemove, id_, wire::PutReply(), std::as_bytes(std::span(results_)));
 }
 

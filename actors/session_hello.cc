@@ -37,7 +37,7 @@ class OpenNamespaceOp : public SessionOp {
   OpenNamespaceOp(Session& session, std::uint64_t id) : session_(session), id_(id) {}
   void on_answer(ShardCall& call) override {
     done_ = true;
-    if (cancelled_) return;
+    if (cancelled_) return answer(absl::CancelledError("the opening was cancelled"));
     if (call.lost) return answer(absl::UnavailableError("the tenant registry is gone"));
     auto& opened = static_cast<OpenNamespaceCall&>(call);
     if (!opened.result.ok()) return answer(opened.result.status());
@@ -54,9 +54,7 @@ class OpenNamespaceOp : public SessionOp {
 
  private:
   void answer(const absl::Status& status) {
-    wire::OpenNamespaceReply body;
-    set_status(body.mutable_status(), status);
-    session_.reply(FrameType::kOpenNamespace, id_, body);
+    session_.reply_error(FrameType::kOpenNamespace, id_, status);
   }
 
   Session& session_;

@@ -94,6 +94,10 @@ void Session::put_end(const Call& call) {
     return refuse(call, absl::InvalidArgumentError(fmt::format("checksums: {} for {} keys",
                                                                checksums.size(), op->keys())));
   }
+  if (!op->takes_end()) {
+    return refuse(call, absl::FailedPreconditionError(
+                            fmt::format("put: {} is ending, or was given up", body.put())));
+  }
   op->end(call.id, body.control_word(), body.abort(), std::move(checksums), now_);
 }
 

@@ -56,17 +56,26 @@ void LayerPutOp::start(std::vector<wire::KeyRecord> records, Time now) {
   progress_ = now;
   coverage_.resize(records.size());
   batch_.ask(std::move(records), now + deadline_);
-  if (!batch_.asking()) answer_start();
+  if (!batch_.asking()) open();
 }
 
 void LayerPutOp::on_answer(ShardCall& call) {
   batch_.on_answer(call);
-  if (state_ == State::kReserving && !batch_.asking()) answer_start();
+  if (batch_.asking()) return;
+  if (state_ == State::kReserving) open();
+  if (state_ == State::kGivenUp) {
+    answer_start();
+    answer_end();
+  }
+}
+
+void LayerPutOp::open() {
+  state_ = State::kOpen;
+  progress_ = session_.now();
+  answer_start();
 }
 
 void LayerPutOp::answer_start() {
-  state_ = State::kOpen;
-  progress_ = session_.now();
   wire::PutReply body;
   const std::vector<wire::PutResult> results = batch_.results();
   session_.reply(FrameType::kPutStart, id_, body, std::as_bytes(std::span(results)));
@@ -128,6 +137,7 @@ absl::Status LayerPutOp::add_part(Part part, std::uint32_t payload, Time now) {
     return absl::ResourceExhaustedError(fmt::format("put: {} parts wait, the limit is {}",
                                                     parts_.size(), limits::kSessionBatchesMax));
   }
+  part.regions.hold(session_.regions(), part.sources);
   parts_.push_back(std::move(part));
   return absl::OkStatus();
 }
@@ -200,7 +210,7 @@ void LayerPutOp::copy_part(std::size_t& budget) {
   const std::size_t bytes =
       std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
   const KeyStatus read =
-      read_source(session_, source, source_done_,
+      read_source(session_, part.regions, source, source_done_,
                   {item.data + part.offsets[source_] + source_done_, bytes}, nullptr);
   if (read != KeyStatus::kOk) {
     part_status_ = absl::InvalidArgumentError(
@@ -250,7 +260,8 @@ void LayerPutOp::end(std::uint64_t id, std::uint32_t control_word, bool abort,
   progress_ = now;
   end_id_ = id;
   end_word_ = control_word;
-  if (abort) return cancel();
+  // One that ends before it was opened has filled nothing.
+  if (abort || state_ == State::kReserving) return cancel();
   for (std::size_t i = 0; i < batch_.items().size(); ++i) {
     PutItem& item = batch_.items()[i];
     if (item.status == KeyStatus::kWanted && parts_.empty() &&
@@ -298,20 +309,21 @@ void LayerPutOp::answer_end() {
 }
 
 void LayerPutOp::on_time(Time now) {
-  if (state_ != State::kDone && now - progress_ >= deadline_) cancel();
+  if (now - progress_ >= deadline_) cancel();
 }
 
 void LayerPutOp::cancel() {
-  if (state_ == State::kDone) return;
-  const bool start_unanswered = state_ == State::kReserving;
+  if (state_ == State::kGivenUp || state_ == State::kDone) return;
+  const absl::Status why = absl::CancelledError("the put was cancelled");
   batch_.take_back(KeyStatus::kCancelled);
   for (const Part& part : parts_)
-    answer_part(part.id, absl::CancelledError("the put was cancelled"));
+    answer_part(part.id, why);
   parts_.clear();
-  if (start_unanswered) {
-    wire::PutReply body;
-    const std::vector<wire::PutResult> results = batch_.results();
-    session_.reply(FrameType::kPutStart, id_, body, std::as_bytes(std::span(results)));
+  if (streamed_) answer_part(streamed_->id, why);
+  streamed_.reset();
+  if (state_ == State::kReserving) {
+    state_ = State::kGivenUp;  // shards have yet to answer, and this their answers
+    return;
   }
   answer_end();
 }

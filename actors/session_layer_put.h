@@ -25,7 +25,11 @@ class Coverage {
 /// A layer-by-layer put, from PutStart to the answer of PutEnd. Visible at its end only.
 ///
 ///   reserving --> open --parts--> open --end: checksums--> sealing --> done
-///       |-----------|---abort, cancel, deadline-----------------------> done (taken back)
+///       |           |---abort, cancel, deadline-----------------------> done (taken back)
+///       |--abort, end, cancel, deadline--> given up --shards answered---> done (taken back)
+///
+/// Each of its calls is answered: PutStart once the shards have, parts and PutEnd at the latest
+/// when it is given up.
 class LayerPutOp : public PayloadOp {
  public:
   struct Part {
@@ -34,6 +38,7 @@ class LayerPutOp : public PayloadOp {
     std::vector<wire::PutSource> sources;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> checksums;  ///< of stream parts
+    HeldRegions regions;
   };
 
   LayerPutOp(Session& session, NamespaceRef ns, std::uint64_t request, std::uint64_t id,
@@ -43,6 +48,10 @@ class LayerPutOp : public PayloadOp {
   /// INVALID_ARGUMENT or FAILED_PRECONDITION; else the part is answered when its bytes are in.
   absl::Status add_part(Part part, std::uint32_t payload, Time now);
   std::size_t keys() { return batch_.items().size(); }
+  /// False once it is ending, or over.
+  bool takes_end() const {
+    return end_id_ == 0 && state_ != State::kGivenUp && state_ != State::kDone;
+  }
   /// The last frame: publishes (or takes back) and answers `id`. `checksums`: of the whole blocks,
   /// one a key, or none.
   void end(std::uint64_t id, std::uint32_t control_word, bool abort,
@@ -53,14 +62,15 @@ class LayerPutOp : public PayloadOp {
   bool runnable() const override;
   void on_time(Time now) override;
   void cancel() override;
-  bool done() const override { return state_ == State::kDone && !batch_.asking(); }
+  bool done() const override { return state_ == State::kDone; }
   PayloadPieces payload_sink(std::span<const std::byte> array, std::uint32_t payload) override;
   void on_payload_done(Time now) override;
 
  private:
-  enum class State : std::uint8_t { kReserving, kOpen, kSealing, kDone };
+  enum class State : std::uint8_t { kReserving, kOpen, kSealing, kGivenUp, kDone };
 
   absl::Status check_part(const Part& part, std::uint32_t payload) const;
+  void open();
   void answer_start();
   void copy_part(std::size_t& budget);
   void finish_part();

@@ -54,7 +54,10 @@ class ListOp : public SessionOp {
       if (!end && rows_.empty() && !cancelled_) return start(cursor);
     }
     done_ = true;
-    if (cancelled_) return;
+    if (cancelled_) {
+      return session_.reply_error(FrameType::kList, id_,
+                                  absl::CancelledError("the list was cancelled"));
+    }
     wire::ListReply body;
     if (call.lost) {
       set_status(body.mutable_status(),

@@ -16,7 +16,9 @@ class Session;
 using PayloadPieces = absl::InlinedVector<iovec, 4>;
 
 /// A call that is not answered at once: it waits for shards, copies in slices, streams, or waits
-/// for time. Lives in its session, on one io thread; answers exactly once unless its session dies.
+/// for time. Lives in its session, on one io thread; answers exactly once, also when it is
+/// cancelled, and not before its id is free: with its last answer due to shards. Only the end of
+/// its session spares it the answer.
 class SessionOp {
  public:
   virtual ~SessionOp() = default;
@@ -29,10 +31,10 @@ class SessionOp {
   virtual bool runnable() const = 0;
   /// Deadlines and polling, about once a millisecond.
   virtual void on_time(Time now) = 0;
-  /// The client gave up, or the session ends: takes back what is uncommitted. May answer
-  /// kCancelled.
+  /// The client gave up: takes back what is uncommitted. The answer says so (CANCELLED, or a
+  /// kCancelled a key), at once or with the last answer of the shards. Nothing when answered.
   virtual void cancel() = 0;
-  /// Answered (or cancelled), and waits for nothing: may be destroyed.
+  /// Answered, and waits for nothing: may be destroyed.
   virtual bool done() const = 0;
 };
 

@@ -133,7 +133,8 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
       return;
     case ReserveOutcome::kNoSlot:
     case ReserveOutcome::kFull:
-      item.status = KeyStatus::kNoSpace;
+      // A shard does not look for the room of a call that was given up.
+      item.status = abandoned_ ? abandoned_as_ : KeyStatus::kNoSpace;
       return;
   }
 }

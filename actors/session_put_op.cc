@@ -19,6 +19,7 @@ PutOp::PutOp(Session& session, NamespaceRef ns, std::uint64_t request, PutOpOpti
       options_(std::move(options)),
       batch_(session, std::move(ns), request, options_.id) {
   inline_data_.resize(options_.inline_bytes);
+  regions_.hold(session_.regions(), options_.sources);
 }
 
 void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
@@ -30,7 +31,9 @@ void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
 
 void PutOp::on_answer(ShardCall& call) {
   batch_.on_answer(call);
-  if (state_ == State::kReserving && !batch_.asking()) begin_filling();
+  if (batch_.asking()) return;
+  if (state_ == State::kReserving) begin_filling();
+  if (state_ == State::kGivenUp) answer();
 }
 
 void PutOp::begin_filling() {
@@ -93,8 +96,8 @@ void PutOp::copy_some(std::size_t& budget) {
     const std::size_t bytes =
         std::min<std::uint64_t>({source.length - source_done_, budget, limits::kCopySlice.count});
     if (bytes > 0) {
-      const KeyStatus read =
-          read_source(session_, source, source_done_, {item.data + item.filled, bytes}, &item.sum);
+      const KeyStatus read = read_source(session_, regions_, source, source_done_,
+                                         {item.data + item.filled, bytes}, &item.sum);
       if (read != KeyStatus::kOk) {
         batch_.drop(item, read);
         continue;
@@ -224,14 +227,14 @@ void PutOp::answer() {
 }
 
 void PutOp::on_time(Time now) {
-  if (state_ == State::kAnswered || now - progress_ < options_.deadline) return;
-  cancel();
+  if (now - progress_ >= options_.deadline) cancel();
 }
 
 void PutOp::cancel() {
-  if (state_ == State::kAnswered) return;
+  if (state_ == State::kGivenUp || state_ == State::kAnswered) return;
   batch_.take_back(KeyStatus::kCancelled);
-  answer();
+  state_ = State::kGivenUp;
+  if (!batch_.asking()) answer();
 }
 
 }  // namespace larder

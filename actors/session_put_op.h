@@ -28,7 +28,8 @@ struct PutOpOptions {
 /// A put, from the first frame to its reply.
 ///
 ///   reserving --shards answered--> filling --all bytes in--> committing (one step) --> answered
-///       |---------cancel, deadline-----|---------------------> taken back, answered kCancelled
+///       |                              |--cancel, deadline--> taken back, answered kCancelled
+///       |--cancel, deadline--> given up --shards answered--------------------------> the same
 class PutOp : public PayloadOp {
  public:
   PutOp(Session& session, NamespaceRef ns, std::uint64_t request, PutOpOptions options);
@@ -40,14 +41,14 @@ class PutOp : public PayloadOp {
   bool runnable() const override;
   void on_time(Time now) override;
   void cancel() override;
-  bool done() const override { return state_ == State::kAnswered && !batch_.asking(); }
+  bool done() const override { return state_ == State::kAnswered; }
   PayloadPieces payload_sink(std::span<const std::byte> array, std::uint32_t payload) override;
   void on_payload_done(Time now) override;
   /// kInline: where the frame's payload goes.
   PayloadPieces inline_sink();
 
  private:
-  enum class State : std::uint8_t { kReserving, kFilling, kAnswered };
+  enum class State : std::uint8_t { kReserving, kFilling, kGivenUp, kAnswered };
 
   void begin_filling();
   void copy_some(std::size_t& budget);
@@ -66,6 +67,7 @@ class PutOp : public PayloadOp {
   Time progress_;
   Time began_;
   // kShared
+  HeldRegions regions_;
   std::size_t key_ = 0;
   std::size_t source_ = 0;
   std::uint64_t source_done_ = 0;

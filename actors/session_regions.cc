@@ -17,10 +17,14 @@ absl::Status RegionBook::add(std::uint32_t region, const Fd& fd, Bytes bytes) {
                                                     region, regions_.size(),
                                                     limits::kSessionRegionsMax));
   }
-  auto mapped = RegionMap::map(fd, bytes, Bytes{limits::kSessionRegionBytesMax.count - bytes_});
+  auto mapped = RegionMap::map(fd, bytes, Bytes{limits::kSessionRegionBytesMax.count - *bytes_});
   if (!mapped.ok()) return mapped.status();
-  bytes_ += mapped->size().count;
-  regions_.emplace(region, *std::move(mapped));
+  const auto discount = [bytes = bytes_](const RegionMap* map) {
+    *bytes -= map->size().count;
+    delete map;
+  };
+  *bytes_ += mapped->size().count;
+  regions_.emplace(region, RegionRef(new RegionMap(*std::move(mapped)), discount));
   return absl::OkStatus();
 }
 
@@ -29,15 +33,26 @@ absl::Status RegionBook::remove(std::uint32_t region) {
   if (found == regions_.end()) {
     return absl::NotFoundError(fmt::format("region {} is not registered", region));
   }
-  bytes_ -= found->second.size().count;
   regions_.erase(found);
   return absl::OkStatus();
 }
 
-const std::byte* RegionBook::at(std::uint32_t region, std::uint64_t offset,
-                                std::uint64_t length) const {
+RegionRef RegionBook::find(std::uint32_t region) const {
   const auto found = regions_.find(region);
-  return found == regions_.end() ? nullptr : found->second.at(offset, length);
+  return found == regions_.end() ? nullptr : found->second;
+}
+
+void HeldRegions::hold(const RegionBook& book, std::span<const wire::PutSource> sources) {
+  for (const wire::PutSource& source : sources) {
+    if (regions_.contains(source.region)) continue;
+    if (RegionRef found = book.find(source.region)) regions_.emplace(source.region, found);
+  }
+}
+
+const std::byte* HeldRegions::at(std::uint32_t region, std::uint64_t offset,
+                                 std::uint64_t length) const {
+  const auto found = regions_.find(region);
+  return found == regions_.end() ? nullptr : found->second->at(offset, length);
 }
 
 }  // namespace larder

@@ -92,10 +92,6 @@ RemovePrefixOp::RemovePrefixOp(Session& session, std::uint64_t id, NamespaceRef 
                                std::vector<BlockHash> prefix)
     : session_(session), id_(id), ns_(std::move(ns)), set_(*ns_, prefix) {}
 
-bool RemovePrefixOp::done() const {
-  return asked_ == 0 && (state_ == State::kAnswered || cancelled_);
-}
-
 void RemovePrefixOp::start() {
   state_ = State::kScanning;
   rounds_ += 1;
@@ -113,7 +109,8 @@ void RemovePrefixOp::on_answer(ShardCall& call) {
     removed_ += std::accumulate(erased->erased.begin(), erased->erased.end(), std::uint64_t{0});
   }
   // The id is not free before the last answer.
-  if (asked_ > 0 || cancelled_) return;
+  if (asked_ > 0) return;
+  if (cancelled_) return answer(absl::CancelledError("the removal was cancelled"));
   if (lost_) return answer(absl::UnavailableError("a shard is being restarted; ask again"));
   if (auto* scan = dynamic_cast<ScanCall*>(&call)) return on_scan(*scan);
   erase_some();
@@ -133,9 +130,15 @@ void RemovePrefixOp::on_scan(ScanCall& call) {
 }
 
 void RemovePrefixOp::step(Time /*now*/, std::size_t& /*budget*/) {
-  if (state_ != State::kExpanding || cancelled_ || !set_.expand(kExpandStep)) return;
+  if (state_ != State::kExpanding || !set_.expand(kExpandStep)) return;
   state_ = State::kErasing;
   erase_some();
+}
+
+void RemovePrefixOp::cancel() {
+  if (state_ == State::kAnswered) return;
+  cancelled_ = true;
+  if (asked_ == 0) answer(absl::CancelledError("the removal was cancelled"));
 }
 
 void RemovePrefixOp::erase_some() {

@@ -60,6 +60,7 @@ class PrefixSet {
 ///   scanning --all shards seen--> expanding --all found--> erasing --all erased--> scanning
 ///   (again)
 ///                                     |--nothing found--> answered
+///   each of them --cancel, nothing asked of shards any more--> answered
 class RemovePrefixOp : public SessionOp {
  public:
   RemovePrefixOp(Session& session, std::uint64_t id, NamespaceRef ns,
@@ -71,8 +72,8 @@ class RemovePrefixOp : public SessionOp {
   void step(Time now, std::size_t& budget) override;
   bool runnable() const override { return state_ == State::kExpanding; }
   void on_time(Time) override {}
-  void cancel() override { cancelled_ = true; }
-  bool done() const override;
+  void cancel() override;
+  bool done() const override { return state_ == State::kAnswered; }
 
  private:
   enum class State : std::uint8_t { kScanning, kExpanding, kErasing, kAnswered };

@@ -16,8 +16,8 @@ PutPath path_of(const PutSource& source) {
   return PutPath::kRegion;
 }
 
-KeyStatus read_source(Session& session, const PutSource& source, std::uint64_t skip,
-                      std::span<std::byte> dst, Checksum* sum) {
+KeyStatus read_source(Session& session, const HeldRegions& regions, const PutSource& source,
+                      std::uint64_t skip, std::span<std::byte> dst, Checksum* sum) {
   NodeMetrics& metrics = session.node().metrics;
   crash_point("copy");
   if (source.region == PutSource::kAttach) {
@@ -29,7 +29,7 @@ KeyStatus read_source(Session& session, const PutSource& source, std::uint64_t s
     count(metrics.put_attach_bytes, dst.size());
     return KeyStatus::kOk;
   }
-  const std::byte* from = session.regions().at(source.region, source.address + skip, dst.size());
+  const std::byte* from = regions.at(source.region, source.address + skip, dst.size());
   if (from == nullptr) return KeyStatus::kInvalid;
   const bool copied = sum != nullptr ? copy_checksum_guarded(dst.data(), from, dst.size(), *sum)
                                      : copy_guarded(dst.data(), from, dst.size());

@@ -12,9 +12,10 @@
 namespace larder {
 
 /// Copies `length` bytes (at most a slice) that start `skip` bytes into `source` to `dst`, adding
-/// them to `sum` unless null. kInvalid: not inside a region of this session, or attach is not
+/// them to `sum` unless null. kInvalid: not inside one of `regions`, or attach is not
 /// allowed; kFault: the client's memory went away.
-wire::KeyStatus read_source(Session& session, const wire::PutSource& source, std::uint64_t skip,
+wire::KeyStatus read_source(Session& session, const HeldRegions& regions,
+                            const wire::PutSource& source, std::uint64_t skip,
                             std::span<std::byte> dst, Checksum* sum);
 
 wire::PutPath path_of(const wire::PutSource& source);

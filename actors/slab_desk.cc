@@ -14,6 +14,9 @@ constexpr int kSlabsTriedMax = 4;
 /// Passes over the shards in which nothing left and nothing could: all is held.
 constexpr int kIdlePassesMax = 3;
 constexpr int kPassesMax = 1'000;
+/// A full file system refuses a slab for every call that needs one: the log hears of it now and
+/// then.
+constexpr Duration kNotMadeLogEvery = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -22,7 +25,7 @@ SlabDesk::SlabDesk(NodeStore& store, Hooks hooks) : store_(store), hooks_(std::m
 bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
   release_retired(now);
   // Memory that can be had costs no block, so it comes first.
-  grow_to(pool, count);
+  grow_to(pool, count, now);
   if (!settle(pool, count)) return false;
   if (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0) return true;
   // What other sizes leave unused goes before this size's own blocks: else it never had more slabs
@@ -31,21 +34,31 @@ bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
   return evict_from_pool(pool, count) || reclaim(pool, now);
 }
 
-void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count) {
-  while (store_.pools.free_count(pool.tenant, pool.slot_bytes) < count && grow(pool)) {
+void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count, Time now) {
+  while (store_.pools.free_count(pool.tenant, pool.slot_bytes) < count && grow(pool, now)) {
   }
 }
 
-bool SlabDesk::grow(const PoolName& pool) {
+bool SlabDesk::grow(const PoolName& pool, Time now) {
   if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes)) return false;
   auto slab = store_.slabs.create(pool.tenant, hooks_.tenant_name(pool.tenant), pool.slot_bytes);
   if (!slab.ok()) {
-    hooks_.log(fmt::format("slab_not_made slot_bytes={} error=\"{}\"", pool.slot_bytes.count,
-                           std::string(slab.status().message())));
+    log_not_made(pool, slab.status(), now);
     return false;
   }
   store_.pools.add_slab(**slab);
   return true;
+}
+
+void SlabDesk::log_not_made(const PoolName& pool, const absl::Status& why, Time now) {
+  if (not_made_logged_ && now - *not_made_logged_ < kNotMadeLogEvery) {
+    not_made_unlogged_ += 1;
+    return;
+  }
+  hooks_.log(fmt::format("slab_not_made slot_bytes={} unlogged={} error=\"{}\"",
+                         pool.slot_bytes.count, std::exchange(not_made_unlogged_, 0),
+                         std::string(why.message())));
+  not_made_logged_ = now;
 }
 
 /// Has the shards evict until `count` more slots (or what capacity holds of them) fit. False: not
@@ -89,7 +102,7 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
       tried += 1;
       if (!empty_slab(slab, now)) continue;
       progress = true;
-      if (grow(pool)) return true;
+      if (grow(pool, now)) return true;
       tried = 0;  // a large slot takes several slabs
       break;
     }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,9 @@ class SlabDesk {
     Time at;
   };
 
-  void grow_to(const PoolName& pool, std::uint32_t count);
-  bool grow(const PoolName& pool);
+  void grow_to(const PoolName& pool, std::uint32_t count, Time now);
+  bool grow(const PoolName& pool, Time now);
+  void log_not_made(const PoolName& pool, const absl::Status& why, Time now);
   bool settle(const PoolName& pool, std::uint32_t count);
   bool anything_evictable() const;
   bool evict_from_pool(const PoolName& pool, std::uint32_t count);
@@ -62,6 +64,8 @@ class SlabDesk {
   NodeStore& store_;
   Hooks hooks_;
   std::deque<Retired> retired_;
+  std::optional<Time> not_made_logged_;  ///< when the last line of a slab that was not made was
+  std::uint64_t not_made_unlogged_ = 0;  ///< how many had none since
 };
 
 }  // namespace larder

@@ -174,12 +174,13 @@ Client::~Client() {
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
-  std::string server = options.server;
-  if (server.empty()) {
+  if (options.server.empty()) {
     const char* named = std::getenv("LARDER_SERVER");  // NOLINT(concurrency-mt-unsafe)
-    server = named != nullptr && *named != '\0' ? named : default_server();
+    if (named != nullptr) options.server = named;
   }
-  LARDER_ASSIGN_OR_RETURN(Address address, parse_address(server));
+  // Left empty, it tells the engine too that nobody named the address.
+  LARDER_ASSIGN_OR_RETURN(
+      Address address, parse_address(options.server.empty() ? default_server() : options.server));
   if (options.transport == Transport::kShm && !address.is_unix()) {
     return absl::FailedPreconditionError(fmt::format(
         "transport shm needs a unix socket, the server's address is {}", address.text()));

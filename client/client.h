@@ -252,7 +252,9 @@ std::vector<Key> chain_keys(const NamespaceSpec& spec, std::span<const BlockHash
 Key flat_key(std::string_view name, std::uint32_t length);
 
 /// Where a larderd without arguments listens: $XDG_RUNTIME_DIR/larder/larderd.sock when that is
-/// set, else /run/larder/larderd.sock for root and /tmp/larder-<uid>/larderd.sock for others.
+/// set, else /run/larder/larderd.sock for root and /tmp/larder-<uid>/larderd.sock for others. Both
+/// sides use it only in a directory that belongs to their user (for clients: or to root) and that
+/// nobody else may write in.
 std::string default_server();
 
 }  // namespace larder

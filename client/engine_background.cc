@@ -177,6 +177,7 @@ void Engine::send_ping() {
 HandshakePlan Engine::make_plan() const {
   HandshakePlan plan;
   plan.address = address_;
+  plan.address_is_default = options_.server.empty();
   plan.token = options_.token;
   plan.name = options_.name;
   plan.want_shm = address_.is_unix() && options_.transport != Client::Transport::kTcp;

@@ -10,6 +10,7 @@
 #include "client/milliseconds.h"
 #include "store/status_macros.h"
 #include "transport/namespace_wire.h"
+#include "transport/own_directory.h"
 
 namespace larder {
 namespace {
@@ -152,11 +153,23 @@ absl::Status say_hello(const HandshakePlan& plan, Link& link, Dialogue& dialogue
   return absl::OkStatus();
 }
 
+/// That the default socket is not one that another user planted.
+absl::Status check_directory(const std::string& socket) {
+  const std::string directory = socket.substr(0, socket.rfind('/'));
+  const absl::Status status = check_own_directory(
+      directory, {.name = fmt::format("directory {} of the default socket", directory),
+                  .remedy = "have it removed, or name larderd's address in LARDER_SERVER",
+                  .root_may_own = true});
+  // Where none is, no larderd is.
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
                                                 Duration deadline) {
   const Time end = monotonic_now() + deadline;
+  if (plan.address_is_default) LARDER_RETURN_IF_ERROR(check_directory(plan.address.path));
   absl::StatusOr<Fd> fd = connect_to(plan.address, deadline);
   if (!fd.ok()) {
     return absl::Status(fd.status().code(),

@@ -22,6 +22,7 @@ struct HandshakePlan {
   };
 
   Address address;
+  bool address_is_default = false;  ///< then its directory is looked at first
   std::string token;
   std::string name;
   bool want_shm = false;
@@ -32,7 +33,8 @@ struct HandshakePlan {
 };
 
 /// Connects, says Hello, opens the namespaces and registers the regions, all within `deadline`.
-/// Blocks; any thread (`shared` is only remembered). UNAVAILABLE names the address and the remedy.
+/// Blocks; any thread (`shared` is only remembered). UNAVAILABLE names the address and the remedy;
+/// PERMISSION_DENIED the default address's directory, when it is not this user's or root's alone.
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
                                                 Duration deadline);
 

@@ -12,7 +12,7 @@ enum class ExitCode : int {
   kOk = 0,
   kMiss = 1,         ///< absent, or another honest "no"
   kUsage = 2,        ///< wrong flags or input
-  kUnavailable = 3,  ///< no larderd answered
+  kUnavailable = 3,  ///< no larderd answered, or it had no room
   kFailure = 4,
 };
 

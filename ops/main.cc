@@ -2,13 +2,16 @@
 
 #include <cstdio>
 #include <functional>
+#include <optional>
 
+#include "absl/strings/str_join.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "actors/config.h"
 #include "actors/config_keys.h"
 #include "ops/bench.h"
+#include "ops/closest_words.h"
 #include "ops/config_command.h"
 #include "ops/get_command.h"
 #include "ops/list_command.h"
@@ -269,12 +272,39 @@ void add_config(CLI::App& app, Choice& choice) {
   add_json(sub, check->json);
 }
 
+/// The line to print when a word stands in a command's place that is none.
+std::optional<std::string> unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  for (int n = 1; n < argc; ++n) {
+    const std::string word = argv[n];
+    const auto all = at->get_subcommands([](const CLI::App*) { return true; });
+    if (all.empty() || word.starts_with('-')) return std::nullopt;
+    std::vector<std::string> names;
+    const CLI::App* named = nullptr;
+    for (const CLI::App* sub : all) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == word) named = sub;
+    }
+    if (named == nullptr) {
+      const std::string near = absl::StrJoin(closest_words(word, names), " or ");
+      return fmt::format("{}: unknown command {}; {}{} --help lists all", path, word,
+                         near.empty() ? "" : fmt::format("did you mean {}? ", near), path);
+    }
+    at = named;
+    path += " " + word;
+  }
+  return std::nullopt;
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app{"larder: looks at a running larderd, moves blocks, measures, replays traces"};
   app.name("larder");
   app.set_version_flag("--version", "larder 0.1.0");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable, 4 failure.");
+  app.footer(
+      "Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable or without room, 4 "
+      "failure.");
   Choice choice;
   add_status_commands(app, choice);
   add_byte_commands(app, choice);
@@ -283,6 +313,10 @@ int main_of(int argc, char** argv) {
   add_bench(app, choice);
   add_replay(app, choice);
   add_config(app, choice);
+  if (const auto line = unknown_command(app, argc, argv)) {
+    fmt::print(stderr, "{}\n", *line);
+    return static_cast<int>(ExitCode::kUsage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -55,6 +55,7 @@ absl::StatusOr<ExitCode> run(const PutCommand& command) {
   report.add("hash", hash_text(key.hash));
   report.print(command.target.json);
   const bool there = status == KeyStatus::kOk || status == KeyStatus::kPresent;
+  if (status == KeyStatus::kNoSpace) return ExitCode::kUnavailable;
   return there ? ExitCode::kOk : ExitCode::kFailure;
 }
 

@@ -90,6 +90,7 @@ Report replay_report(const ReplayResult& result, bool json) {
   report.add("hit_rate", static_cast<double>(result.hit_references) / references);
   report.add("wrong_bytes", result.wrong_bytes);
   report.add("errors", result.errors);
+  report.add("puts_without_room", result.puts_without_room);
   report.add("get_mib_s", mib_per_second(result.get_bytes, result.get_seconds));
   report.add("put_mib_s", mib_per_second(result.put_bytes, result.put_seconds));
   report.add("match_us_p50", percentile(result.match_us, 50));
@@ -113,8 +114,8 @@ absl::StatusOr<ExitCode> run(const ReplayOptions& given) {
   }
   LARDER_ASSIGN_OR_RETURN(const ReplayResult result, replay(options, trace));
   replay_report(result, options.json).print(options.json);
-  const bool good = result.wrong_bytes == 0 && result.errors == 0;
-  return good ? ExitCode::kOk : ExitCode::kFailure;
+  if (result.wrong_bytes > 0 || result.errors > 0) return ExitCode::kFailure;
+  return result.puts_without_room > 0 ? ExitCode::kUnavailable : ExitCode::kOk;
 }
 
 }  // namespace larder

@@ -33,7 +33,8 @@ struct ReplayResult {
   std::uint64_t hit_references = 0;  ///< in the longest resident prefix, when the request arrived
   std::uint64_t wrong_bytes = 0;
   std::uint64_t errors = 0;
-  std::uint64_t tokens_saved = 0;  ///< of prefill: never more than a prompt has
+  std::uint64_t puts_without_room = 0;  ///< blocks that were refused because nothing could leave
+  std::uint64_t tokens_saved = 0;       ///< of prefill: never more than a prompt has
   std::uint64_t get_bytes = 0;
   std::uint64_t put_bytes = 0;
   double get_seconds = 0;  ///< inside gets, all workers together
@@ -53,7 +54,8 @@ absl::StatusOr<ReplayResult> replay(const ReplayOptions& options,
 /// Rates are bytes over the time that workers spent inside gets (puts).
 Report replay_report(const ReplayResult& result, bool json);
 
-/// `larder replay TRACE`. kFailure when a byte was wrong or a call failed.
+/// `larder replay TRACE`. kFailure when a byte was wrong or a call failed, else kUnavailable when a
+/// block found no room.
 absl::StatusOr<ExitCode> run(const ReplayOptions& options);
 
 }  // namespace larder

@@ -139,6 +139,7 @@ ReplayResult ReplayPool::result() const {
     sum.hit_references += one.hit_references;
     sum.wrong_bytes += one.wrong_bytes;
     sum.errors += one.errors;
+    sum.puts_without_room += one.puts_without_room;
     sum.tokens_saved += one.tokens_saved;
     sum.get_bytes += one.get_bytes;
     sum.put_bytes += one.put_bytes;

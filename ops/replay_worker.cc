@@ -140,6 +140,10 @@ void ReplayWorker::put(std::uint64_t request, std::uint32_t first, std::uint32_t
   if (done.code != absl::StatusCode::kOk) return failed(status_of(done));
   for (const KeyStatus status : done.keys) {
     if (status == KeyStatus::kOk) counts_.put_bytes += options_.block_bytes.count;
+    if (status == KeyStatus::kNoSpace) {
+      counts_.puts_without_room += 1;
+      continue;
+    }
     const bool answered = status == KeyStatus::kOk || status == KeyStatus::kPresent ||
                           status == KeyStatus::kPending || status == KeyStatus::kRefused;
     if (!answered) failed(absl::UnknownError(fmt::format("put: {}", word_of(status))));

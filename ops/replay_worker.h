@@ -15,7 +15,7 @@ struct alignas(64) ReplayCounts {
   static constexpr std::size_t kErrorBytes = 256;
   std::atomic<std::uint64_t> done{0};
   std::uint64_t references = 0, hit_references = 0, wrong_bytes = 0, errors = 0, tokens_saved = 0;
-  std::uint64_t get_bytes = 0, put_bytes = 0;
+  std::uint64_t get_bytes = 0, put_bytes = 0, puts_without_room = 0;
   double get_seconds = 0, put_seconds = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
   char error[kErrorBytes] = {};  ///< the first one

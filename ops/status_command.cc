@@ -1,5 +1,6 @@
 #include "ops/status_command.h"
 
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <thread>
@@ -25,6 +26,13 @@ double figure(const Figures& figures, const char* name) {
   return found == figures.end() ? 0 : found->second;
 }
 
+/// What larderd counts, which is whole, as what it is: the wire carries all figures as doubles.
+Report::Value whole(double value) {
+  constexpr double kWholeMax = 0x1p53;
+  if (value < 0 || value > kWholeMax || value != std::floor(value)) return value;
+  return static_cast<std::uint64_t>(value);
+}
+
 Report rates(const Figures& before, const Figures& after, double seconds) {
   const auto rate = [&](const char* name) {
     return (figure(after, name) - figure(before, name)) / seconds;
@@ -36,8 +44,8 @@ Report rates(const Figures& before, const Figures& after, double seconds) {
   report.add("used_mib", figure(after, "used_bytes") / 0x1p20);
   report.add("used_percent", capacity > 0 ? 100 * figure(after, "used_bytes") / capacity : 0.0);
   report.add("pinned_mib", figure(after, "pinned_bytes") / 0x1p20);
-  report.add("blocks", figure(after, "blocks"));
-  report.add("sessions", figure(after, "sessions"));
+  report.add("blocks", whole(figure(after, "blocks")));
+  report.add("sessions", whole(figure(after, "sessions")));
   report.add("requests_per_s", rate("requests"));
   report.add("matches_per_s", rate("matches"));
   report.add("gets_per_s", gets);
@@ -63,7 +71,7 @@ absl::StatusOr<ExitCode> run(const StatusCommand& command) {
   report.add("put_path", path.put_path);
   if (!path.put_path_reason.empty()) report.add("put_path_reason", path.put_path_reason);
   for (const auto& [name, value] : server.values)
-    report.add(name, value);
+    report.add(name, whole(value));
   report.print(command.json);
   return ExitCode::kOk;
 }

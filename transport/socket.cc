@@ -101,6 +101,13 @@ absl::StatusOr<Fd> bind_and_listen(int family, const sockaddr* at, socklen_t len
   return fd;
 }
 
+/// Whether the text of an address is meant as a path.
+bool is_path(const std::string& text) {
+  if (text.find('/') != std::string::npos || text.find(':') == std::string::npos) return true;
+  struct stat info {};
+  return ::stat(text.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
 }  // namespace
 
 void Fd::reset(int fd) {
@@ -124,14 +131,16 @@ absl::StatusOr<Address> parse_address(std::string_view text) {
         "address '{}': {}; expected the path of a unix socket or host:port", text, why));
   };
   Address out;
-  if (text.starts_with("unix:")) text.remove_prefix(5);
-  if (text.find('/') != std::string_view::npos) {
+  if (text.empty()) return bad("empty");
+  const bool said = text.starts_with("unix:");
+  if (said) text.remove_prefix(5);
+  if (said || is_path(std::string(text))) {
     out.path = std::string(text);
+    if (text.empty()) return bad("no path");
     LARDER_RETURN_IF_ERROR(unix_address(out.path).status());
     return out;
   }
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return bad("no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view port = text.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) {
@@ -180,8 +189,10 @@ absl::StatusOr<std::uint16_t> local_port(int fd) {
 absl::StatusOr<Fd> connect_to(const Address& address, Duration deadline) {
   if (address.is_unix()) {
     LARDER_ASSIGN_OR_RETURN(const sockaddr_un to, unix_address(address.path));
-    return connect_one(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to, address.text(),
-                       deadline);
+    const bool bare = address.path.find('/') == std::string::npos;
+    const std::string name =
+        bare ? fmt::format("{} (a socket's path, as it has no port)", address.path) : address.path;
+    return connect_one(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to, name, deadline);
   }
   LARDER_ASSIGN_OR_RETURN(const AddrInfo list, resolve(address, 0));
   absl::Status last = absl::UnavailableError(fmt::format("'{}' has no address", address.text()));

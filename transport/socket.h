@@ -48,8 +48,9 @@ struct Address {
   std::string text() const;
 };
 
-/// A text with a '/' is a path (`unix:` before it is allowed); else `host:port` or `[v6]:port`.
-/// INVALID_ARGUMENT naming the value.
+/// A text with `unix:` before it, with a '/' or without a ':' is a path, and so is the name of a
+/// socket in the working directory; else it is `host:port` or `[v6]:port`. INVALID_ARGUMENT naming
+/// the value.
 absl::StatusOr<Address> parse_address(std::string_view text);
 
 /// A non-blocking listener. A unix path must not exist (the caller, who holds the directory's lock,

@@ -121,6 +121,19 @@ BOOST_AUTO_TEST_CASE(a_slab_that_cannot_be_made_is_told_once_and_provides_nothin
   BOOST_TEST(log.size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_made_have_a_line_a_second_that_counts_the_others) {
+  std::filesystem::remove_all(dir);
+  const PoolName pool{TenantId(0), sim::kSlot};
+  for (int n = 0; n < 100; ++n)
+    desk->provide(pool, 1, sim::kStart + std::chrono::milliseconds(9 * n));
+  BOOST_TEST(log.size() == 1U);
+  BOOST_TEST(log[0].find("unlogged=0 ") != std::string::npos);
+
+  desk->provide(pool, 1, sim::kStart + std::chrono::milliseconds(1'000));
+  BOOST_REQUIRE(log.size() == 2U);
+  BOOST_TEST(log[1].find("unlogged=99 ") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder

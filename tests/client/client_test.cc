@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(shared_memory_over_tcp_or_without_grant_is_refused) {
   BOOST_TEST(absl::IsFailedPrecondition(
       connect_status({.server = server.address(), .transport = Client::Transport::kShm})));
   BOOST_TEST(connect_status({.server = server.address()}).ok());
-  BOOST_TEST(absl::IsInvalidArgument(connect_status({.server = "no port"})));
+  BOOST_TEST(absl::IsInvalidArgument(connect_status({.server = "host:no port"})));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_a_deadline) {

@@ -35,6 +35,29 @@ BOOST_DATA_TEST_CASE(a_silent_daemon_ends_each_call_at_its_deadline, data::make(
   BOOST_TEST((watch.elapsed() < milliseconds(1500)));
 }
 
+/// A call that was given up is answered all the same, with an error.
+BOOST_DATA_TEST_CASE(late_answers_of_calls_that_were_given_up_are_nothing, data::make(sim::kPaths),
+                     path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("late-answers");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 1, 1000);
+  pair.server.faults.error_code = static_cast<int>(absl::StatusCode::kCancelled);
+  pair.server.faults.delay_ms = 300;
+  const std::span<const BlockHash> chain(batch.chain);
+  BOOST_TEST(absl::IsDeadlineExceeded(pair.client->match(ns, std::span(&chain, 1)).status()));
+  BOOST_TEST(absl::IsDeadlineExceeded(pair.client->remove_prefix(ns, chain).status()));
+  sim::check_code(pair.client->remove(ns, batch.keys), absl::StatusCode::kDeadlineExceeded);
+  pair.server.faults.error_code = 0;
+  pair.server.faults.delay_ms = 0;
+  std::this_thread::sleep_for(milliseconds(400));
+
+  sim::check_all(pair.client->put(ns, batch.keys, batch.sources, {}), 1, KeyStatus::kOk);
+  sim::check_all(pair.client->get(ns, batch.keys, batch.targets, {}), 1, KeyStatus::kOk);
+  BOOST_TEST(batch.got_all());
+  BOOST_TEST(pair.server.connections() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(late_payload_of_a_get_goes_to_scratch) {
   sim::Pair pair(Path::kTcp);
   const NamespaceSpec spec = sim::chain_spec("late");

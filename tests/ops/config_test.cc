@@ -1,8 +1,7 @@
 #include "actors/config.h"
 
-#include <map>
-
 #include <boost/test/unit_test.hpp>
+#include <stdlib.h>
 
 #include "actors/config_keys.h"
 #include "tests/temp_dir.h"
@@ -13,17 +12,12 @@ namespace {
 using namespace literals;
 
 const Machine kMachine{.memory = 16_GiB, .cores = 8, .uid = 1000};
-using Variables = std::map<std::string, std::string>;
+using Variables = Environment;
 
 absl::StatusOr<Invocation> load(std::vector<const char*> flags, const Variables& variables = {},
                                 const Machine& machine = kMachine) {
   flags.insert(flags.begin(), "larderd");
-  const auto env = [&variables](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-  return load_config(static_cast<int>(flags.size()), flags.data(), env, machine);
+  return load_config(static_cast<int>(flags.size()), flags.data(), variables, machine);
 }
 
 Config config_of(std::vector<const char*> flags, const Variables& variables = {},
@@ -207,6 +201,44 @@ BOOST_AUTO_TEST_CASE(unknown_flags_and_stray_words_are_errors) {
   BOOST_TEST(error_of({"--shards"}).find("--shards") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(unknown_variables_are_errors_but_for_those_of_others) {
+  BOOST_TEST(error_of({}, {{"LARDER_HOST_BYTE", "1"}}).find("LARDER_HOST_BYTE: no such variable") ==
+             0U);
+  BOOST_TEST(!error_of({}, {{"LARDER_", ""}}).empty());
+  BOOST_TEST(load({}, {{"LARDER_SERVER", "/s"},
+                       {"LARDER_TOKEN", "t"},
+                       {"LARDER_PORT", "tcp://10.0.0.1:7440"},
+                       {"LARDER_PORT_7440_TCP", "tcp://10.0.0.1:7440"},
+                       {"LARDER_SERVICE_HOST", "10.0.0.1"}})
+                 .ok());
+}
+
+BOOST_AUTO_TEST_CASE(the_processs_variables_are_those_with_our_name) {
+  ::setenv("LARDER_SPIN_US", "7", 1);
+
+  const Environment found = process_environment();
+
+  BOOST_TEST(found.at("LARDER_SPIN_US") == "7");
+  BOOST_TEST(!found.contains("PATH"));
+  ::unsetenv("LARDER_SPIN_US");
+}
+
+BOOST_AUTO_TEST_CASE(help_tells_defaults_and_bounds_of_threads) {
+  const auto help = load({"--help"});
+  BOOST_REQUIRE(help.ok());
+  std::string flat;  // as it was before lines were broken
+  for (const char c : help->text) {
+    const bool space = c == ' ' || c == '\n';
+    if (!space || flat.empty() || flat.back() != ' ') flat += space ? ' ' : c;
+  }
+
+  for (const char* part :
+       {"0: one for each two cores, at least 1 and at most 8; 0 to 64 [default: 0]",
+        "0: one up to 4 cores, else one for each 4, at most 8; 0 to 64 [default: 0]"}) {
+    BOOST_TEST(flat.find(part) != std::string::npos, part);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_bad_file_is_named_with_the_line) {
   BOOST_TEST(file_error("spin_us = 5\n\nhost_byte = 7\n") == "3: unknown key host_byte");
   BOOST_TEST(file_error("shards = 99\n") == "1: shards = 99: must be 0 to 64");
@@ -223,11 +255,23 @@ BOOST_AUTO_TEST_CASE(a_bad_file_is_named_with_the_line) {
 BOOST_AUTO_TEST_CASE(an_address_that_is_not_loopback_needs_a_token_file) {
   BOOST_TEST(error_of({"--listen", "0.0.0.0:7440"}) ==
              "listen = 0.0.0.0:7440: is not a loopback address, which needs a token_file");
-  BOOST_TEST(error_of({"--http", "[2001:db8::1]:80"}) ==
-             "http = [2001:db8::1]:80: is not a loopback address, which needs a token_file");
   BOOST_TEST(config_of({"--listen", "0.0.0.0:1", "--token-file", "/t"}).listen == "0.0.0.0:1");
   for (const char* address : {"127.8.9.1:1", "[::1]:1", "localhost:1", "off", ""}) {
     BOOST_TEST(load({"--listen", address}).ok(), address);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(http_is_for_loopback_whatever_the_token_file) {
+  for (const char* address : {"0.0.0.0:7441", "[2001:db8::1]:80", "10.1.2.3:1", "node-3:7441"}) {
+    const std::string bare = error_of({"--http", address});
+    const std::string with_tokens = error_of({"--http", address, "--token-file", "/t"});
+
+    BOOST_TEST(bare.find(std::string("http = ") + address + ": must be a loopback address") == 0U);
+    BOOST_TEST(bare.find("SSH tunnel") != std::string::npos);
+    BOOST_TEST(with_tokens == bare);
+  }
+  for (const char* address : {"127.8.9.1:1", "[::1]:1", "localhost:1", "off", ""}) {
+    BOOST_TEST(load({"--http", address}).ok(), address);
   }
 }
 

@@ -4,120 +4,16 @@
 #include <boost/test/unit_test.hpp>
 
 #include "actors/session_lookup.h"
-#include "store/checksum.h"
-#include "tests/session/lone_session.h"
-#include "transport/namespace_wire.h"
-#include "transport/wire.pb.h"
+#include "tests/session/lone_fixture.h"
 
 namespace larder {
 namespace {
 
 using std::chrono::milliseconds;
-using wire::KeyStatus;
-
-constexpr std::uint32_t kLength = 4096;
-
-NamespaceSpec spec(bool flat = false) {
-  NamespaceSpec out;
-  out.fingerprint.model = "m";
-  out.fingerprint.flat = flat;
-  out.unit_tokens = flat ? 0 : 16;
-  out.groups.push_back({GroupKind::kFull, flat ? 0U : 16U, 0, {}});
-  return out;
-}
-
-struct Fixture {
-  Fixture() { make_client(true); }
-  ~Fixture() {
-    client = nullptr;
-    other = nullptr;
-  }
-
-  void make_client(bool is_unix) {
-    client = nullptr;
-    client = make(is_unix);
-  }
-  std::unique_ptr<sim::LoneSession> make(bool is_unix) {
-    auto made = std::make_unique<sim::LoneSession>(
-        node, sim::LoneSession::Options{.id = ++sessions, .is_unix = is_unix}, now);
-    wire::HelloRequest hello;
-    hello.set_version_min(1);
-    hello.set_version_max(1);
-    hello.set_want_shm(is_unix);
-    made->add({.type = FrameType::kHello, .id = 1, .body = &hello});
-    const auto body = to_wire(spec());
-    made->add({.type = FrameType::kOpenNamespace, .id = 2, .body = &body});
-    work(*made);
-    (void)made->replies();
-    return made;
-  }
-  void work(sim::LoneSession& session) {
-    session.send_all(now);
-    session.settle(now);
-  }
-  /// Status of the reply of `id`; kUnknown when there was none.
-  template <class Body>
-  absl::StatusCode answer(std::uint64_t id) {
-    auto code = absl::StatusCode::kUnknown;
-    for (const auto& reply : client->replies()) {
-      if (reply.header.id != id) continue;
-      Body body;
-      BOOST_TEST(parse_body(reply.body, body));
-      code = static_cast<absl::StatusCode>(body.status().code());
-    }
-    return code;
-  }
-
-  static std::uint64_t ns(bool flat = false) {
-    return namespace_id("default", spec(flat).fingerprint).value();
-  }
-  static wire::KeyRecord key(std::uint64_t n, std::uint32_t length = kLength) {
-    wire::KeyRecord out;
-    out.hash = out.anchor = {n, n};
-    out.length = length;
-    return out;
-  }
-  void put_start(std::uint64_t id, std::span<const wire::KeyRecord> keys) {
-    wire::PutStartRequest body;
-    body.set_ns(ns());
-    client->add(
-        {.type = FrameType::kPutStart, .id = id, .body = &body, .array = std::as_bytes(keys)});
-  }
-  /// Sources at offset 0 of keys 0, 1, …
-  void put_part(std::uint64_t id, std::uint64_t put, const std::vector<wire::PutSource>& sources,
-                std::span<const std::byte> payload, std::uint32_t payload_said) {
-    wire::PutPartRequest body;
-    body.set_put(put);
-    body.set_sources(static_cast<std::uint32_t>(sources.size()));
-    std::vector<std::byte> array;
-    wire::append(array, std::span<const wire::PutSource>(sources));
-    const std::vector<std::uint64_t> offsets(sources.size(), 0);
-    wire::append(array, std::span<const std::uint64_t>(offsets));
-    for (std::size_t i = 0; i < sources.size(); ++i)
-      body.add_checksums(checksum(payload));
-    client->add_bytes(make_head({.type = FrameType::kPutPart,
-                                 .id = id,
-                                 .body = &body,
-                                 .array = array,
-                                 .payload = payload_said}));
-    client->add_bytes(payload);
-  }
-  void cancel(std::uint64_t id) {
-    wire::CancelRequest body;
-    body.set_id(id);
-    client->add({.type = FrameType::kCancel, .id = 99, .body = &body});
-  }
-
-  Time now = Time(std::chrono::hours(1));
-  std::uint64_t sessions = 0;
-  sim::SessionNode node{
-      {.capacity = Bytes{1 << 20}, .shards = 1, .lease_ms = 200, .now = [this] { return now; }}};
-  std::unique_ptr<sim::LoneSession> client, other;
-};
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(session_alone, Fixture)
+BOOST_FIXTURE_TEST_SUITE(session_alone, sim::LoneFixture)
 
 BOOST_AUTO_TEST_CASE(a_part_that_mixes_streamed_and_shared_pieces_is_refused) {
   const wire::KeyRecord keys[] = {key(1), key(2)};
@@ -164,7 +60,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_stream_never_land_in_a_slot_that_was_given_back)
   wire::PutRequest put;
   put.set_ns(ns());
   const wire::KeyRecord theirs[] = {key(2)};
-  const std::vector<std::byte> good(kLength, std::byte{0x11});
+  const std::vector<std::byte> good(sim::kLength, std::byte{0x11});
   put.add_inline_checksums(checksum(good));
   other->add(
       {.type = FrameType::kPut, .id = 3, .body = &put, .array = std::as_bytes(std::span(theirs))},
@@ -178,12 +74,12 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_stream_never_land_in_a_slot_that_was_given_back)
   const EntryId found = index.find(block);
   BOOST_REQUIRE((found != kNoEntry));
   const SlotRef slot = unpack_slot(index.entry(found).slot.load());
-  BOOST_TEST(checksum({node.store().slabs.data(slot), kLength}) ==
+  BOOST_TEST(checksum({node.store().slabs.data(slot), sim::kLength}) ==
              node.store().slabs.header(slot)->checksum);
 }
 
 BOOST_AUTO_TEST_CASE(a_late_answer_does_not_reach_another_call_of_the_same_id) {
-  auto body = to_wire(spec());
+  auto body = to_wire(sim::lone_spec());
   body.set_model("another");
   client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &body});
   cancel(10);
@@ -192,7 +88,8 @@ BOOST_AUTO_TEST_CASE(a_late_answer_does_not_reach_another_call_of_the_same_id) {
   client->send_all(now);
   client->settle(now);
   // The id was not free before the first call's answer came; now it is.
-  BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kAlreadyExists));
+  BOOST_TEST((codes(10) ==
+              std::vector{absl::StatusCode::kAlreadyExists, absl::StatusCode::kCancelled}));
   put_start(10, keys);
   work(*client);
   BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kOk));
@@ -205,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_removal_that_a_shard_lost_waits_for_the_other_answers) {
   wire::HelloRequest hello;
   hello.set_version_min(1);
   hello.set_version_max(1);
-  const auto open = to_wire(spec());
+  const auto open = to_wire(sim::lone_spec());
   session.add({.type = FrameType::kHello, .id = 1, .body = &hello});
   session.add({.type = FrameType::kOpenNamespace, .id = 2, .body = &open});
   session.send_all(now);
@@ -263,14 +160,14 @@ BOOST_AUTO_TEST_CASE(a_removal_that_a_shard_lost_waits_for_the_other_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_flat_namespace_has_no_prefixes) {
-  const auto open = to_wire(spec(true));
+  const auto open = to_wire(sim::lone_spec(true));
   client->add({.type = FrameType::kOpenNamespace, .id = 10, .body = &open});
   wire::PutRequest put;
   put.set_ns(ns(true));
   wire::KeyRecord keys[] = {key(1)};
   keys[0].flags = wire::kKeyFlat;
   keys[0].position = 5;
-  const std::vector<std::byte> bytes(kLength);
+  const std::vector<std::byte> bytes(sim::kLength);
   put.add_inline_checksums(checksum(bytes));
   client->send_all(now);
   client->settle(now);
@@ -290,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_flat_namespace_has_no_prefixes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_time_to_live_beyond_all_clocks_is_refused) {
-  auto open = to_wire(spec());
+  auto open = to_wire(sim::lone_spec());
   open.set_model("ttl");
   for (const std::uint64_t ttl : {~0ULL, 1ULL << 62, 20'000'000'000'000ULL}) {
     open.set_ttl_ms(ttl);

@@ -1,5 +1,6 @@
 #include "transport/socket.h"
 
+#include <filesystem>
 #include <thread>
 
 #include <boost/test/data/test_case.hpp>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/temp_dir.h"
 #include "tests/transport/stream.h"
 
 namespace larder {
@@ -32,8 +34,29 @@ BOOST_AUTO_TEST_CASE(addresses_are_paths_or_host_and_port) {
   BOOST_TEST(parse_address("[::1]:80")->text() == "[::1]:80");
 }
 
+BOOST_AUTO_TEST_CASE(a_text_without_slash_is_a_path_when_it_has_no_port_or_names_a_socket) {
+  const test::TempDir dir;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  BOOST_TEST(parse_address("r.sock")->path == "r.sock");
+  BOOST_TEST(parse_address("unix:a:1")->path == "a:1");
+  BOOST_TEST(!parse_address("a:1")->is_unix());
+  dir.file("a:1", "no socket");
+  BOOST_TEST(!parse_address("a:1")->is_unix());
+
+  const absl::StatusOr<Fd> listener = listen_on(*parse_address("unix:b:1"));
+  BOOST_REQUIRE(listener.ok());
+  BOOST_TEST(parse_address("b:1")->path == "b:1");
+  BOOST_TEST(connect_to(*parse_address("b:1"), std::chrono::seconds(1)).ok());
+
+  const std::string why(
+      connect_to(*parse_address("localhost"), std::chrono::seconds(1)).status().message());
+  BOOST_TEST(why.find("localhost (a socket's path, as it has no port)") != std::string::npos, why);
+  std::filesystem::current_path(before);
+}
+
 BOOST_DATA_TEST_CASE(what_is_no_address_is_refused_by_its_text,
-                     boost::unit_test::data::make({"localhost", ":80", "host:", "host:http",
+                     boost::unit_test::data::make({"unix:", ":80", "host:", "host:http",
                                                    "host:65536", "::1:80", ""}),
                      text) {
   const absl::Status status = parse_address(text).status();
