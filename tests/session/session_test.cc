@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(a_late_answer_does_not_reach_another_call_of_the_same_id) {
   client->send_all(now);
   client->settle(now);
   // The id was not free before the first call's answer came; now it is.
-  BOOST_TEST((codes(10) ==
-              std::vector{absl::StatusCode::kAlreadyExists, absl::StatusCode::kCancelled}));
+  BOOST_TEST(
+      (codes(10) == std::vector{absl::StatusCode::kAlreadyExists, absl::StatusCode::kCancelled}));
   put_start(10, keys);
   work(*client);
   BOOST_TEST((answer<wire::PutReply>(10) == absl::StatusCode::kOk));
