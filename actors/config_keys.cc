@@ -33,6 +33,11 @@ ConfigKey number(const char* name, std::uint32_t Config::*member, std::uint64_t 
   return {.name = name, .member = member, .help = help, .min = min, .max = max};
 }
 
+ConfigKey live(ConfigKey key) {
+  key.live = true;
+  return key;
+}
+
 using Text = ConfigKey::Text;
 const ConfigKey kKeys[] = {
     text("listen", &Config::listen, "HOST:PORT for tcp clients; off: no tcp", Text::kAddress),
@@ -49,34 +54,38 @@ const ConfigKey kKeys[] = {
      .help = "capacity, with K M G T or KiB MiB GiB TiB; 0: a quarter of the memory, at most 8 GiB",
      .min = kHostBytesMin,
      .max = kHostBytesMax,
-     .also = 0},
+     .also = 0,
+     .live = true},
     number("shards", &Config::shards, 0, limits::kShardsMax,
            "shard actors; 0: one for each two cores, at least 1 and at most 8"),
     number("io_threads", &Config::io_threads, 0, limits::kIoThreadsMax,
            "threads that serve sessions; 0: one up to 4 cores, else one for each 4, at most 8"),
     choice("policy", &Config::policy, "lru", "which block leaves next"),
-    number("spin_us", &Config::spin_us, 0, 10'000, "an io thread polls this long before it sleeps"),
+    live(number("spin_us", &Config::spin_us, 0, 10'000,
+                "an io thread polls this long before it sleeps")),
     number("lease_ms", &Config::lease_ms, 100, kHourMs, "life of a lease without renewal"),
     number("heartbeat_ms", &Config::heartbeat_ms, 300, 600'000,
            "a session silent for this long is gone"),
-    number("request_deadline_ms", &Config::request_deadline_ms, 100, kHourMs,
-           "after which a request ends by itself"),
-    text("token_file", &Config::token_file,
-         "lines TOKEN TENANT [admin]; needed for addresses that are not loopback"),
-    choice("log_level", &Config::log_level, "trace|debug|info|warn|error|off",
-           "least severe message that is logged"),
+    live(number("request_deadline_ms", &Config::request_deadline_ms, 100, kHourMs,
+                "after which a request ends by itself")),
+    live(text("token_file", &Config::token_file,
+              "lines TOKEN TENANT [read] [write] [admin], TOKEN in plain or sha256:HEX; needed for "
+              "addresses that are not loopback")),
+    live(choice("log_level", &Config::log_level, "trace|debug|info|warn|error|off",
+                "least severe message that is logged")),
     choice("log_format", &Config::log_format, "text|json", "form of a log line"),
     text("log_file", &Config::log_file, "where logs go; empty: standard error"),
-    number("pin_quota_percent", &Config::pin_quota_percent, 0, 100,
-           "share of the capacity that requests and pins may hold"),
-    number("max_sessions", &Config::max_sessions, 1, limits::kSessionsMax, "clients at a time"),
+    live(number("pin_quota_percent", &Config::pin_quota_percent, 0, 100,
+                "share of the capacity that requests and pins may hold")),
+    live(number("max_sessions", &Config::max_sessions, 1, limits::kSessionsMax,
+                "clients at a time")),
     {.name = "allow_trace_time",
      .member = &Config::allow_trace_time,
      .help = "let a replay send its own time; for tests"},
-    number("verify_sample", &Config::verify_sample, 0, 1'000'000,
-           "1 in N gets is checked before it is answered; 0: none"),
-    choice("attach", &Config::attach, "auto|off",
-           "read puts from clients' memory in place, where the kernel allows it"),
+    live(number("verify_sample", &Config::verify_sample, 0, 1'000'000,
+                "1 in N gets is checked before it is answered; 0: none")),
+    live(choice("attach", &Config::attach, "auto|off",
+                "read puts from clients' memory in place, where the kernel allows it")),
 };
 
 absl::Status bad(const ConfigKey& key, const std::string& value, const std::string& why) {
@@ -195,6 +204,19 @@ const ConfigKey* find_config_key(const std::string& name) {
     if (name == key.name) return &key;
   }
   return nullptr;
+}
+
+std::vector<const ConfigKey*> changed_keys(const Config& before, const Config& after) {
+  std::vector<const ConfigKey*> changed;
+  for (const ConfigKey& key : kKeys) {
+    const auto differs = [&](auto member) { return before.*member != after.*member; };
+    if (std::visit(differs, key.member)) changed.push_back(&key);
+  }
+  return changed;
+}
+
+void copy_key(Config& to, const Config& from, const ConfigKey& key) {
+  std::visit([&](auto member) { to.*member = from.*member; }, key.member);
 }
 
 absl::Status assign(Config& config, const ConfigKey& key, const std::string& value) {

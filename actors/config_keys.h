@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -25,10 +26,16 @@ struct ConfigKey {
   const char* choices = "";    ///< texts: "text|json"; empty: any
   Text text = Text::kAny;      ///< texts without choices
   std::uint64_t also = ~0ULL;  ///< a value outside the bounds that has a meaning of its own
+  bool live = false;           ///< a reload (SIGHUP) changes it in a running daemon
 
   std::string flag() const;  ///< "--host-bytes"
   std::string env() const;   ///< "LARDER_HOST_BYTES"
 };
+
+/// Keys whose values differ.
+std::vector<const ConfigKey*> changed_keys(const Config& before, const Config& after);
+/// Copies one key's value.
+void copy_key(Config& to, const Config& from, const ConfigKey& key);
 
 /// All of them, in the order of help and `--print-config`.
 std::span<const ConfigKey> config_keys();

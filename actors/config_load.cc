@@ -110,8 +110,8 @@ void declare(CLI::App& app, Flags& flags) {
     const std::string bounds = std::holds_alternative<std::uint32_t Config::*>(key.member)
                                    ? fmt::format("; {} to {}", key.min, key.max)
                                    : "";
-    const std::string help =
-        fmt::format("{}{} [default: {}]", key.help, bounds, toml_value(Config{}, key));
+    const std::string help = fmt::format("{}{} [default: {}]{}", key.help, bounds,
+                                         toml_value(Config{}, key), key.live ? " [live]" : "");
     if (std::holds_alternative<bool Config::*>(key.member)) {
       app.add_flag_function(
           key.flag(),
@@ -122,6 +122,7 @@ void declare(CLI::App& app, Flags& flags) {
   }
   app.footer(
       "Later wins: defaults, --config FILE, LARDER_<KEY> in the environment, flags.\n"
+      "SIGHUP reads all of it, and the token file, again; keys marked [live] change at once.\n"
       "Example: larderd --listen 127.0.0.1:7440 --host-bytes 4GiB");
 }
 

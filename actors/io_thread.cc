@@ -73,7 +73,7 @@ void IoThread::run() {
 
 /// One look at everything; sleeps when there is nothing to do. True when something happened.
 bool IoThread::turn() {
-  const bool spinning = now_ - last_activity_ < std::chrono::microseconds(node_.config.spin_us);
+  const bool spinning = now_ - last_activity_ < std::chrono::microseconds(node_.config().spin_us);
   if (!runnable_.empty() || spinning || !inbox_.empty()) {
     const bool events = wait(0);
     const bool drained = drain_inbox();
@@ -154,9 +154,9 @@ void IoThread::accept_all(std::size_t number) {
     }
     if (!accepted->has_value()) return;
     auto socket = std::make_shared<Fd>(std::move(**accepted));
-    if (node_.sessions.load(std::memory_order_relaxed) >= node_.config.max_sessions) {
+    if (node_.sessions.load(std::memory_order_relaxed) >= node_.config().max_sessions) {
       refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}",
-                                  node_.sessions.load(), node_.config.max_sessions));
+                                  node_.sessions.load(), node_.config().max_sessions));
       continue;
     }
     PeerCredentials peer;

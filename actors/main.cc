@@ -19,6 +19,16 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotStart = 4;
 
+using Log = larder::Node::Log;
+
+sigset_t handled_signals() {
+  sigset_t handled;
+  sigemptyset(&handled);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&handled, signal);
+  return handled;
+}
+
 void set_up_log(const larder::Config& config) {
   auto log = config.log_file.empty() ? spdlog::stderr_color_mt("larderd")
                                      : spdlog::basic_logger_mt("larderd", config.log_file);
@@ -41,10 +51,34 @@ std::string escaped(const std::string& message, bool json) {
   return out;
 }
 
-int serve(const larder::Config& config) {
+/// Reads the configuration as main did, and takes over what may change in a running daemon.
+void reload(larder::Node& node, int argc, char** argv, const Log& log) {
+  const auto invocation =
+      larder::load_config(argc, argv, larder::process_environment(), larder::probe_machine());
+  absl::Status status = invocation.status();
+  if (status.ok()) status = node.reload(invocation->config);
+  if (!status.ok()) {
+    return log(fmt::format("reload_refused error=\"{}\"", std::string(status.message())));
+  }
+  spdlog::set_level(spdlog::level::from_str(invocation->config.log_level));
+  log("reloaded");
+}
+
+/// SIGHUP reloads; any other of the signals ends.
+int wait_for_end(larder::Node& node, int argc, char** argv, const Log& log) {
+  const sigset_t handled = handled_signals();
+  int signal = 0;
+  for (;;) {
+    if (::sigwait(&handled, &signal) != 0) continue;
+    if (signal != SIGHUP) return signal;
+    reload(node, argc, argv, log);
+  }
+}
+
+int serve(const larder::Config& config, int argc, char** argv) {
   set_up_log(config);
   const bool json = config.log_format == "json";
-  const auto log = [json](const std::string& line) { spdlog::info("{}", escaped(line, json)); };
+  const Log log = [json](const std::string& line) { spdlog::info("{}", escaped(line, json)); };
   auto node = larder::Node::start(config, log);
   if (!node.ok()) {
     const std::string why(node.status().message());
@@ -57,13 +91,7 @@ int serve(const larder::Config& config) {
                   config.socket, config.listen, config.http, config.host_bytes.count, config.shards,
                   config.io_threads, config.policy, config.runtime_dir));
   larder::notify_ready();
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTERM);
-  sigaddset(&stop, SIGINT);
-  int signal = 0;
-  while (::sigwait(&stop, &signal) == EINTR) {
-  }
+  const int signal = wait_for_end(**node, argc, argv, log);
   log(fmt::format("stopping signal={}", signal));
   larder::notify_stopping();
   (*node)->stop();
@@ -84,11 +112,8 @@ void raise_descriptor_limit() {
 
 int main(int argc, char** argv) {
   // Before any thread: all of them leave these signals to main.
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTERM);
-  sigaddset(&stop, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  const sigset_t handled = handled_signals();
+  ::pthread_sigmask(SIG_BLOCK, &handled, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   larder::silence_wire_log();
@@ -112,5 +137,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "larderd: %s\n", why.c_str());
     return kExitCannotStart;
   }
-  return serve(config);
+  return serve(config, argc, argv);
 }

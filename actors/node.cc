@@ -10,6 +10,7 @@
 
 #include "actors/actor_core.h"
 #include "actors/clock.h"
+#include "actors/config_keys.h"
 #include "actors/http_server.h"
 #include "actors/io_thread.h"
 #include "actors/policy_factory.h"
@@ -23,7 +24,8 @@ namespace larder {
 
 struct Node::Impl {
   explicit Impl(const Config& from, RuntimeDir directory)
-      : config(from),
+      : live_config(from),
+        config(live_config.get()),
         dir(std::move(directory)),
         store({.runtime_dir = dir.path(), .capacity = config.host_bytes, .shards = config.shards}) {
     for (std::uint32_t i = 0; i < config.shards; ++i) {
@@ -31,19 +33,23 @@ struct Node::Impl {
     }
   }
 
-  absl::Status open_store(const Log& log);
-  absl::Status start_actors(std::vector<std::vector<AdoptItem>> adopted, Log log);
+  absl::Status open_store();
+  absl::Status start_actors(std::vector<std::vector<AdoptItem>> blocks);
   absl::Status listen(std::vector<Fd>& listeners);
   absl::Status start_io();
   absl::Status start_http();
   void announce_retired(SlabId slab);
   bool healthy() const;
 
-  Config config;
+  absl::Status reload(const Config& next);
+
+  Live<Config> live_config;
+  const Config& config;  ///< as started
   RuntimeDir dir;
   NodeStore store;
   NodeMetrics metrics;
-  TokenTable tokens;
+  Live<TokenTable> tokens{TokenTable()};
+  Log log;
   std::vector<std::unique_ptr<ShardCounters>> counters;
   std::shared_ptr<NamespaceTable> namespaces;
   std::unique_ptr<ActorCore> core;
@@ -94,8 +100,9 @@ absl::Status clear_stale_socket(const std::string& path) {
 
 }  // namespace
 
-absl::Status Node::Impl::open_store(const Log& log) {
-  LARDER_ASSIGN_OR_RETURN(tokens, TokenTable::load(config.token_file));
+absl::Status Node::Impl::open_store() {
+  LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
+  tokens.set(std::move(loaded));
   // Shapes first: re-adopted blocks form units by them.
   NamespaceTable::Hooks hooks;
   hooks.added = [this](const NamespaceInfo& ns) {
@@ -123,7 +130,7 @@ absl::Status Node::Impl::open_store(const Log& log) {
   return absl::OkStatus();
 }
 
-absl::Status Node::Impl::start_actors(std::vector<std::vector<AdoptItem>> blocks, Log log) {
+absl::Status Node::Impl::start_actors(std::vector<std::vector<AdoptItem>> blocks) {
   LARDER_ASSIGN_OR_RETURN(auto make_policy, policy_factory(config.policy));
   ActorCore::Options options;
   options.store = &store;
@@ -132,7 +139,7 @@ absl::Status Node::Impl::start_actors(std::vector<std::vector<AdoptItem>> blocks
   options.counters = &counters;
   options.adopted = std::move(blocks);
   options.announce_retired = [this](SlabId slab) { announce_retired(slab); };
-  options.log = std::move(log);
+  options.log = log;
   options.on_restart = [this] { count(metrics.shard_restarts); };
   core = std::make_unique<ActorCore>(std::move(options));
   return absl::OkStatus();
@@ -180,7 +187,7 @@ absl::Status Node::Impl::listen(std::vector<Fd>& listeners) {
 absl::Status Node::Impl::start_io() {
   std::vector<Fd> listeners;
   LARDER_RETURN_IF_ERROR(listen(listeners));
-  context.reset(new NodeContext{.config = config,
+  context.reset(new NodeContext{.live_config = live_config,
                                 .store = store,
                                 .shards = core->shards(),
                                 .tenants = core->tenants(),
@@ -214,6 +221,30 @@ absl::Status Node::Impl::start_http() {
   return absl::OkStatus();
 }
 
+absl::Status Node::Impl::reload(const Config& next) {
+  LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(next.token_file));
+  const Config& now = live_config.get();
+  if (next.host_bytes > now.host_bytes) {
+    LARDER_RETURN_IF_ERROR(check_runtime_space(next, probe_runtime_space(config.runtime_dir)));
+  }
+  Config merged = now;
+  for (const ConfigKey* key : changed_keys(now, next)) {
+    if (!key->live) {
+      log(fmt::format("reload_needs_restart key={} value={} wanted={}", key->name,
+                      toml_value(now, *key), toml_value(next, *key)));
+      continue;
+    }
+    copy_key(merged, next, *key);
+    log(fmt::format("reload_changed key={} from={} to={}", key->name, toml_value(now, *key),
+                    toml_value(merged, *key)));
+  }
+  LARDER_RETURN_IF_ERROR(merged.validate());
+  tokens.set(std::move(loaded));
+  store.set_capacity(merged.host_bytes);
+  live_config.set(std::move(merged));
+  return absl::OkStatus();
+}
+
 Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Node::~Node() {
   stop();
@@ -223,8 +254,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
   LARDER_ASSIGN_OR_RETURN(RuntimeDir dir, RuntimeDir::lock(config.runtime_dir));
   std::unique_ptr<Node> node(new Node(std::make_unique<Impl>(config, std::move(dir))));
   Impl& impl = *node->impl_;
-  LARDER_RETURN_IF_ERROR(impl.open_store(log));
-  LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted), log));
+  impl.log = std::move(log);
+  LARDER_RETURN_IF_ERROR(impl.open_store());
+  LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted)));
   LARDER_RETURN_IF_ERROR(impl.start_io());
   LARDER_RETURN_IF_ERROR(impl.start_http());
   return node;
@@ -241,6 +273,9 @@ void Node::stop() {
   impl_.reset();
 }
 
+absl::Status Node::reload(const Config& next) {
+  return impl_->reload(next);
+}
 std::uint16_t Node::tcp_port() const {
   return impl_->tcp_port;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/config.h"
+#include "actors/live.h"
 #include "actors/metrics.h"
 #include "actors/pin_table.h"
 #include "actors/shard_calls.h"
@@ -23,11 +24,11 @@ class IoThread;
 /// What every io thread and session of a node shares. Owned by Node, outlives them; only what is
 /// atomic changes after start.
 struct NodeContext {
-  const Config& config;
+  const Live<Config>& live_config;
   NodeStore& store;
   ShardPort& shards;
   TenantPort& tenants;
-  const TokenTable& tokens;
+  const Live<TokenTable>& tokens;
   NodeMetrics& metrics;
   std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;
   std::string node_id;  ///< UUID kept in the runtime directory
@@ -39,6 +40,8 @@ struct NodeContext {
   /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
   std::atomic<std::uint64_t> pinned_bytes{0};
   PinTable pins;
+
+  const Config& config() const { return live_config.get(); }
 
   /// Sums over the shards, by name.
   std::vector<std::pair<std::string, std::uint64_t>> shard_counters() const {

@@ -109,6 +109,7 @@ void Session::handle(FrameReader::Frame& frame) {
 }
 
 void Session::dispatch(const Call& call, Fds& fds) {
+  if (absl::Status allowed = check_right(call); !allowed.ok()) return refuse(call, allowed);
   switch (call.type) {
     case FrameType::kHello:
       return hello(call);
@@ -229,6 +230,7 @@ bool Session::on_answer(ShardCall& call) {
 
 bool Session::on_time(Time now) {
   now_ = now;
+  check_grant();
   for (auto& [id, op] : ops_)
     op->on_time(now);
   reap_ops();
@@ -249,7 +251,7 @@ bool Session::on_time(Time now) {
 absl::Status Session::overdue() const {
   using std::chrono::milliseconds;
   const auto ms = [](Duration time) { return std::chrono::ceil<milliseconds>(time).count(); };
-  const Config& config = node_.config;
+  const Config& config = node_.config();
   const Duration silence = now_ - last_heard_;
   if (!greeted_ && silence > kHelloDeadline) {
     return absl::DeadlineExceededError(

@@ -84,7 +84,7 @@ class Session {
   ControlPage* control_page() { return control_page_.get(); }
   NamespaceRef find_namespace(std::uint64_t id) const;
   void add_namespace(const NamespaceRef& ns) { namespaces_[ns->id.value()] = ns; }
-  bool is_admin() const { return admin_; }
+  bool is_admin() const { return grant_.admin; }
   /// Queues a reply.
   void reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
              std::span<const std::byte> array = {});
@@ -134,7 +134,12 @@ class Session {
 
   // session_hello.cc
   void hello(const Call& call);
+  // session_rights.cc
   bool grant_access(const std::string& token);
+  /// Why this call is refused, if it is.
+  absl::Status check_right(const Call& call) const;
+  /// The tokens were loaded anew: rights follow; what was revoked ends the session.
+  void check_grant();
   bool open_control_page();
   absl::Status try_attach(std::uint64_t address, std::uint64_t value);
   void open_namespace(const Call& call);
@@ -183,11 +188,12 @@ class Session {
   Time last_heard_;
   Time last_sent_progress_;
   bool greeted_ = false;
-  bool admin_ = false;
   bool failed_ = false;  ///< closes once the error frame is out
   bool closed_ = false;  ///< the client ended the stream
   bool more_to_read_ = false;
-  std::string tenant_;
+  TokenTable::Grant grant_;  ///< of the token, or of who needs none
+  std::optional<TokenTable::Digest> token_;
+  std::uint64_t tokens_version_ = 0;
   FrameReader reader_;
   FrameWriter writer_;
   std::unique_ptr<ControlPage> control_page_;

@@ -62,7 +62,7 @@ void Session::pin(const Call& call) {
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
   const std::uint64_t quota =
-      node_.store.ledger.capacity().count / 100 * node_.config.pin_quota_percent;
+      node_.store.ledger.capacity().count / 100 * node_.config().pin_quota_percent;
   const Time until =
       body.ttl_ms() == 0 ? Time::max() : now_ + std::chrono::milliseconds(body.ttl_ms());
   std::vector<wire::PutResult> results;
@@ -157,7 +157,7 @@ void Session::list(const Call& call) {
 void Session::stats(const Call& call) {
   wire::StatsReply body;
   body.set_version(LARDER_VERSION);
-  body.set_policy(node_.config.policy);
+  body.set_policy(node_.config().policy);
   body.set_node(node_.node_id);
   for (const auto& [name, value] : collect_stats(node_)) {
     wire::Stat* stat = body.add_stats();

@@ -97,7 +97,7 @@ void Session::get(const Call& call) {
   }
   count(node_.metrics.gets);
   // One in so many gets is checked although it did not ask: rot is found before it spreads.
-  const std::uint32_t sample = node_.config.verify_sample;
+  const std::uint32_t sample = node_.config().verify_sample;
   gets_ += 1;
   const bool verify = body.verify() || (sample > 0 && gets_ % sample == 0);
   std::vector<LocatedKey> keys;
@@ -131,8 +131,8 @@ void Session::get(const Call& call) {
   count(node_.metrics.get_misses, records.size() - held.size());
   count(node_.metrics.get_bytes, bytes);
   auto op = std::make_unique<GetOp>(*this, call.id, std::move(results), std::move(held),
-                                    std::move(held_key), lease_time(node_.config, body.lease_ms()),
-                                    verify);
+                                    std::move(held_key),
+                                    lease_time(node_.config(), body.lease_ms()), verify);
   GetOp& started = *op;
   if (!start(call, std::move(op))) return;
   started.start(now_);
@@ -151,7 +151,7 @@ void Session::renew(const Call& call) {
   wire::SimpleReply answer;
   std::uint64_t renewed = 0;
   for (const std::uint64_t get : body.gets()) {
-    if (leases_.renew(get, now_ + lease_time(node_.config, body.lease_ms()))) renewed += 1;
+    if (leases_.renew(get, now_ + lease_time(node_.config(), body.lease_ms()))) renewed += 1;
   }
   answer.set_count(renewed);
   reply(call.type, call.id, answer);

@@ -17,8 +17,6 @@ namespace larder {
 
 namespace {
 
-constexpr const char* kDefaultTenant = "default";
-
 void fill_limits(const Config& config, wire::Limits* out) {
   out->set_batch_keys(limits::kBatchKeysMax);
   out->set_match_units(limits::kMatchUnitsMax);
@@ -79,11 +77,11 @@ void Session::hello(const Call& call) {
   wire::HelloReply answer;
   answer.set_version(kProtocolVersion);
   answer.set_session(id().value());
-  answer.set_tenant(tenant_);
-  answer.set_admin(admin_);
+  answer.set_tenant(grant_.tenant);
+  answer.set_admin(grant_.admin);
   answer.set_node(node_.node_id);
   answer.set_incarnation(node_.incarnation);
-  fill_limits(node_.config, answer.mutable_limits());
+  fill_limits(node_.config(), answer.mutable_limits());
   const bool shared = options_.is_unix && body.want_shm() && open_control_page();
   answer.set_shm(shared);
   if (shared) {
@@ -101,27 +99,6 @@ void Session::hello(const Call& call) {
   push(std::move(frame));
 }
 
-bool Session::grant_access(const std::string& token) {
-  if (!token.empty()) {
-    const auto grant = node_.tokens.find(token);
-    if (!grant) {
-      fail(absl::UnauthenticatedError("token: not known to this daemon"));
-      return false;
-    }
-    tenant_ = grant->tenant;
-    admin_ = grant->admin;
-  } else if (!node_.tokens.empty() && !options_.is_unix) {
-    fail(absl::UnauthenticatedError("token: needed on this address"));
-    return false;
-  } else {
-    tenant_ = kDefaultTenant;
-  }
-  if (options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid())) {
-    admin_ = true;
-  }
-  return true;
-}
-
 bool Session::open_control_page() {
   auto page = ControlPage::create();
   if (!page.ok()) return false;
@@ -130,7 +107,8 @@ bool Session::open_control_page() {
 }
 
 absl::Status Session::try_attach(std::uint64_t address, std::uint64_t value) {
-  if (node_.config.attach == "off") return absl::PermissionDeniedError("switched off: attach=off");
+  if (node_.config().attach == "off")
+    return absl::PermissionDeniedError("switched off: attach=off");
   // A page-fault handler of the client can block the read for ever, and this is an io thread: only
   // for who could stop the daemon anyway.
   if (options_.peer.uid != ::geteuid()) {
@@ -174,7 +152,7 @@ void Session::open_namespace(const Call& call) {
   ask->reply_to = inbox();
   ask->session = id();
   ask->op = call.id;
-  ask->tenant = tenant_;
+  ask->tenant = grant_.tenant;
   ask->spec = from_wire(body);
   node_.tenants.send(std::move(ask));
 }

@@ -51,7 +51,7 @@ void Session::begin_request(const Call& call) {
   if (!parse(call, body)) return;
   const NamespaceRef ns = open_or_refuse(call, body.ns());
   if (!ns) return;
-  if (body.now_ns() != 0 && !node_.config.allow_trace_time) {
+  if (body.now_ns() != 0 && !node_.config().allow_trace_time) {
     return refuse(call, absl::PermissionDeniedError("now_ns: needs allow_trace_time"));
   }
   RequestContext context;
@@ -60,7 +60,7 @@ void Session::begin_request(const Call& call) {
   context.hint_positions = body.hint_positions();
   context.has_hint = body.has_hint();
   context.priority = static_cast<std::uint8_t>(std::min(body.priority(), 2U));
-  const Time deadline = now_ + request_deadline(node_.config, body.deadline_ms());
+  const Time deadline = now_ + request_deadline(node_.config(), body.deadline_ms());
   if (absl::Status begun = requests_.begin(body.request(), ns, context, deadline); !begun.ok()) {
     return refuse(call, begun);
   }
@@ -105,7 +105,7 @@ bool Session::request_or_refuse(const Call& call, std::uint64_t number, const Na
   if (requests_.find(number) == nullptr) {
     RequestContext context;
     context.now = now_;
-    const Time deadline = now_ + request_deadline(node_.config, 0);
+    const Time deadline = now_ + request_deadline(node_.config(), 0);
     if (absl::Status begun = requests_.begin(number, ns, context, deadline); !begun.ok()) {
       refuse(call, begun);
       return false;
@@ -121,6 +121,9 @@ void Session::match(const Call& call) {
   if (!parse(call, body)) return;
   const NamespaceRef ns = open_or_refuse(call, body.ns());
   if (!ns || !check_match(call, body)) return;
+  if (body.claim() && !grant_.write) {
+    return refuse(call, absl::PermissionDeniedError("right: write is needed to claim"));
+  }
   count(node_.metrics.matches);
   SessionRequest* request = nullptr;
   if (ns->spec.fingerprint.flat) {
@@ -209,7 +212,7 @@ void Session::claim(const Call& call, MatchAnswer answer, const std::vector<Loca
                             fmt::format("claim: {} claims beside {} open, the limit is {}",
                                         absent.size(), claims(), limits::kSessionClaimsMax)));
   }
-  const Time deadline = now_ + request_deadline(node_.config, claim_ms);
+  const Time deadline = now_ + request_deadline(node_.config(), claim_ms);
   claims_.emplace_back(deadline, absent.size());
   auto op = std::make_unique<ClaimOp>(*this, call.id, std::move(answer), std::move(chains));
   ClaimOp& started = *op;

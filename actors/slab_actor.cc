@@ -75,7 +75,7 @@ void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
         self->send(options.shards()[asker.value()], RefilledAtom::value, pool, found);
       },
       [&](caf::exit_msg&) { running = false; },
-      caf::after(kUpkeepPeriod) >> [&] { desk.release_retired(options.now()); });
+      caf::after(kUpkeepPeriod) >> [&] { desk.upkeep(options.now()); });
 }
 
 }  // namespace larder

@@ -11,6 +11,8 @@ namespace larder {
 namespace {
 
 constexpr int kSlabsTriedMax = 4;
+/// Slabs emptied in one call when the capacity was lowered: who waits for slots comes in between.
+constexpr int kShrinkStep = 8;
 /// Passes over the shards in which nothing left and nothing could: all is held.
 constexpr int kIdlePassesMax = 3;
 constexpr int kPassesMax = 1'000;
@@ -20,10 +22,32 @@ constexpr Duration kNotMadeLogEvery = std::chrono::seconds(1);
 
 }  // namespace
 
-SlabDesk::SlabDesk(NodeStore& store, Hooks hooks) : store_(store), hooks_(std::move(hooks)) {}
+SlabDesk::SlabDesk(NodeStore& store, Hooks hooks)
+    : store_(store), hooks_(std::move(hooks)), capacity_(store.ledger.capacity()) {}
+
+void SlabDesk::upkeep(Time now) {
+  release_retired(now);
+  shrink(now);
+}
+
+void SlabDesk::shrink(Time now) {
+  const Bytes capacity = store_.ledger.capacity();
+  shrinking_ = shrinking_ || capacity < capacity_;
+  capacity_ = capacity;
+  if (!shrinking_) return;
+  hooks_.settle();  // by value first: what leaves with a slab leaves by place
+  int emptied = 0;
+  for (const auto& use : store_.pools.all_slabs()) {
+    if (store_.slabs.excess().count == 0) break;
+    if (emptied == kShrinkStep) return;
+    if (empty_slab(use.id, now)) emptied += 1;
+  }
+  // What is leased stays, and is looked at again.
+  shrinking_ = store_.slabs.excess().count > 0;
+}
 
 bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
-  release_retired(now);
+  upkeep(now);
   // Memory that can be had costs no block, so it comes first.
   grow_to(pool, count, now);
   if (!settle(pool, count)) return false;

@@ -41,8 +41,9 @@ class SlabDesk {
 
   /// True when `pool` has a free slot and the ledger room for it; tries for `count`.
   bool provide(const PoolName& pool, std::uint32_t count, Time now);
-  /// Unmaps what was retired long enough ago.
-  void release_retired(Time now);
+  /// Unmaps what was retired long enough ago; after the capacity was lowered, empties a few slabs,
+  /// those with the fewest blocks first.
+  void upkeep(Time now);
 
  private:
   struct Retired {
@@ -60,10 +61,14 @@ class SlabDesk {
   bool reclaim(const PoolName& pool, Time now);
   std::vector<SlabId> reclaim_order(const PoolName& pool);
   bool empty_slab(SlabId id, Time now);
+  void release_retired(Time now);
+  void shrink(Time now);
 
   NodeStore& store_;
   Hooks hooks_;
   std::deque<Retired> retired_;
+  Bytes capacity_;                       ///< when it was last looked at
+  bool shrinking_ = false;               ///< it was lowered, and slabs stand beyond it still
   std::optional<Time> not_made_logged_;  ///< when the last line of a slab that was not made was
   std::uint64_t not_made_unlogged_ = 0;  ///< how many had none since
 };

@@ -1,29 +1,72 @@
 #include "actors/token_table.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
 #include <sys/stat.h>
 
 #include "store/slab.h"
+#include "store/status_macros.h"
 
 namespace larder {
 
 namespace {
 
 constexpr std::size_t kTokenMin = 16;
+constexpr std::string_view kHashed = "sha256:";
 
-bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
+/// Nothing when it is neither a token nor a digest.
+std::optional<TokenTable::Digest> digest_of(const std::string& word) {
+  if (!word.starts_with(kHashed)) {
+    if (word.size() < kTokenMin) return std::nullopt;
+    return TokenTable::digest(word);
   }
-  return difference == 0;
+  const std::string_view hex = std::string_view(word).substr(kHashed.size());
+  TokenTable::Digest digest{};
+  const bool whole =
+      hex.size() == 2 * digest.size() && std::all_of(hex.begin(), hex.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+      });
+  if (!whole) return std::nullopt;
+  const std::string bytes = absl::HexStringToBytes(absl::string_view(hex.data(), hex.size()));
+  std::transform(bytes.begin(), bytes.end(), digest.begin(),
+                 [](char c) { return static_cast<std::byte>(c); });
+  return digest;
+}
+
+/// The rights behind the tenant's name; nothing when one is unknown.
+std::optional<TokenTable::Grant> grant_of(std::istream& words, std::string tenant) {
+  TokenTable::Grant named{.tenant = tenant, .read = false, .write = false, .admin = false};
+  bool any = false;
+  for (std::string right; words >> right; any = true) {
+    if (right == "read") {
+      named.read = true;
+    } else if (right == "write") {
+      named.write = true;
+    } else if (right == "admin") {
+      named.read = named.write = named.admin = true;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!any) return TokenTable::Grant{.tenant = std::move(tenant)};
+  return named;
 }
 
 }  // namespace
+
+TokenTable::Digest TokenTable::digest(std::string_view token) {
+  Digest out{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(),
+         reinterpret_cast<unsigned char*>(out.data()));
+  return out;
+}
 
 absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
   TokenTable table;
@@ -39,35 +82,39 @@ absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
   std::ifstream in(path);
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
+    const auto wrong = [&](const std::string& why) {
+      return absl::InvalidArgumentError(
+          fmt::format("token_file {} line {}: {}", path, number, why));
+    };
     std::istringstream words(line.substr(0, line.find('#')));
     std::string token;
     std::string tenant;
-    std::string role;
     if (!(words >> token)) continue;
-    if (!(words >> tenant) || token.size() < kTokenMin || ((words >> role) && role != "admin")) {
-      return absl::InvalidArgumentError(
-          fmt::format("token_file {} line {}: expected TOKEN (at least {} characters) TENANT "
-                      "[admin]",
-                      path, number, kTokenMin));
+    const auto digest = digest_of(token);
+    const bool named = static_cast<bool>(words >> tenant);
+    auto grant = grant_of(words, tenant);
+    if (!digest || !named || !grant) {
+      return wrong(
+          fmt::format("expected TOKEN TENANT [read] [write] [admin], TOKEN of at least {} "
+                      "characters or {} and 64 lower-case hex digits",
+                      kTokenMin, kHashed));
     }
     if (tenant.size() > SlabFileHeader::kTenantNameMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("token_file {} line {}: tenant of {} bytes, the limit is {}", path, number,
-                      tenant.size(), SlabFileHeader::kTenantNameMax));
+      return wrong(fmt::format("tenant of {} bytes, the limit is {}", tenant.size(),
+                               SlabFileHeader::kTenantNameMax));
     }
-    if (table.find(token)) {
-      return absl::InvalidArgumentError(
-          fmt::format("token_file {} line {}: the token stands in an earlier line", path, number));
+    if (!table.grants_.emplace(*digest, *std::move(grant)).second) {
+      return wrong("the token stands in an earlier line");
     }
-    table.grants_.emplace_back(token, Grant{tenant, role == "admin"});
   }
+  if (in.bad()) return absl::NotFoundError(fmt::format("token_file {} cannot be read", path));
   return table;
 }
 
-std::optional<TokenTable::Grant> TokenTable::find(const std::string& token) const {
+std::optional<TokenTable::Grant> TokenTable::find(const Digest& token) const {
   std::optional<Grant> found;
   for (const auto& [known, grant] : grants_) {
-    if (equal_in_constant_time(known, token)) found = grant;
+    if (CRYPTO_memcmp(known.data(), token.data(), token.size()) == 0) found = grant;
   }
   return found;
 }

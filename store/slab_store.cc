@@ -175,6 +175,15 @@ bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes) const {
   return counted < capacity || (counted == capacity && slot_bytes <= limits::kReserveSlotMax);
 }
 
+Bytes SlabStore::excess() const {
+  MutexLock lock(&mutex_);
+  std::uint64_t allowed = capacity_.load(std::memory_order_relaxed);
+  for (const auto& [name, count] : pool_slabs_)
+    allowed += 2 * name.second.count * slots_per_slab(name.second);
+  const std::uint64_t total = total_bytes().count;
+  return {total - std::min(total, allowed)};
+}
+
 absl::StatusOr<SlabId> SlabStore::take_id() {
   if (slabs_.size() + retired_.size() >= limits::kSlabsMax) {
     return absl::ResourceExhaustedError(fmt::format("more than {} slabs", limits::kSlabsMax));

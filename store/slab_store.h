@@ -53,6 +53,9 @@ class SlabStore {
   /// Whether a slab more for (tenant, slot_bytes) keeps the slabs within capacity, one slab a
   /// (tenant, slot size) beyond it, and the reserve.
   bool may_grow(TenantId tenant, Bytes slot_bytes) const;
+  /// Bytes of slabs beyond capacity and what may_grow() allows besides: what is to leave when the
+  /// capacity was lowered.
+  Bytes excess() const;
   /// Takes `id`, which has no block left, out of service: raises its generations, gives its memory
   /// back and unlinks its files. find() answers nothing from then on; the mapping stays.
   absl::Status retire(SlabId id);

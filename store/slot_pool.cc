@@ -135,6 +135,10 @@ std::vector<SlotPools::SlabUse> SlotPools::slabs_of_others(TenantId tenant,
   return found;
 }
 
+std::vector<SlotPools::SlabUse> SlotPools::all_slabs() const {
+  return slabs_of_others({}, Bytes{0});  // no pool has slots of no bytes
+}
+
 bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes) const {
   MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {

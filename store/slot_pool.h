@@ -53,6 +53,7 @@ class SlotPools {
   };
   /// Open slabs of other pools, the emptier first.
   std::vector<SlabUse> slabs_of_others(TenantId tenant, Bytes slot_bytes) const;
+  std::vector<SlabUse> all_slabs() const;
 
   /// Whether another pool has as many free slots as a slab of it: emptying one costs it little.
   bool has_spare_slab(TenantId tenant, Bytes slot_bytes) const;

@@ -110,6 +110,29 @@ BOOST_AUTO_TEST_CASE(when_all_is_held_nothing_is_provided_and_nothing_leaks) {
   BOOST_TEST(desk->provide({TenantId(0), kOther}, 4, sim::kStart));
 }
 
+BOOST_AUTO_TEST_CASE(a_lower_capacity_gives_memory_back_but_what_is_read) {
+  const auto items = put(1, sim::kSlots, sim::kSlot);
+  const Bytes before = store->slabs.total_bytes();
+  const auto held = store->indexes[0]->lease(items[0].entry, items[0].key);
+  BOOST_REQUIRE(held.has_value());
+  desk->upkeep(sim::kStart);
+  BOOST_TEST(announced.empty());
+
+  store->set_capacity(Bytes{(sim::kSlot * sim::kSlots).count / 8});
+  for (int n = 0; n < 100; ++n)
+    desk->upkeep(sim::kStart);
+
+  BOOST_TEST(store->slabs.total_bytes().count <= before.count / 4);
+  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+  BOOST_TEST((state(1) == EntryState::kCommitted));
+  store->indexes[0]->release(held->entry);
+  // And it grows again.
+  store->set_capacity(sim::kSlot * sim::kSlots);
+  desk->upkeep(sim::kStart);
+  for (const ReserveItem& item : put(20'000, sim::kSlots / 2, sim::kSlot))
+    BOOST_TEST((item.outcome == ReserveOutcome::kReserved));
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_larger_than_the_capacity_is_refused_at_once) {
   BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot * (sim::kSlots + 1)}, 1, sim::kStart));
   BOOST_TEST(settled == 0);

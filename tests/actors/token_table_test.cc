@@ -1,6 +1,6 @@
 #include "actors/token_table.h"
 
-#include <fstream>
+#include <optional>
 
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
@@ -20,6 +20,10 @@ struct TokenFile {
   std::string path;
 };
 
+std::optional<TokenTable::Grant> find(const TokenTable& table, const std::string& token) {
+  return table.find(TokenTable::digest(token));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(token_table)
@@ -28,15 +32,33 @@ BOOST_AUTO_TEST_CASE(a_token_names_its_tenant) {
   const TokenFile file("# tokens\n0123456789abcdef red\nfedcba9876543210 blue admin # ops\n");
   const auto table = TokenTable::load(file.path);
   BOOST_REQUIRE(table.ok());
-  BOOST_TEST(table->find("0123456789abcdef")->tenant == "red");
-  BOOST_TEST(!table->find("0123456789abcdef")->admin);
-  BOOST_TEST(table->find("fedcba9876543210")->admin);
-  BOOST_TEST(!table->find("0123456789abcdee").has_value());
-  BOOST_TEST(!table->find("").has_value());
+  BOOST_TEST(find(*table, "0123456789abcdef")->tenant == "red");
+  BOOST_TEST(!find(*table, "0123456789abcdef")->admin);
+  BOOST_TEST(find(*table, "fedcba9876543210")->admin);
+  BOOST_TEST(!find(*table, "0123456789abcdee").has_value());
+  BOOST_TEST(!find(*table, "").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_token_may_stand_as_its_digest_and_with_the_rights_that_it_gives) {
+  // SHA-256 of "0123456789abcdef".
+  const TokenFile file(
+      "sha256:9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f red read\n"
+      "fedcba9876543210 blue write # ops\n"
+      "fedcba9876543211 blue\n");
+  const auto table = TokenTable::load(file.path);
+  BOOST_REQUIRE(table.ok());
+  const auto reader = find(*table, "0123456789abcdef");
+  BOOST_REQUIRE(reader.has_value());
+  BOOST_TEST((*reader == TokenTable::Grant{"red", true, false, false}));
+  BOOST_TEST((*find(*table, "fedcba9876543210") == TokenTable::Grant{"blue", false, true, false}));
+  BOOST_TEST((*find(*table, "fedcba9876543211") == TokenTable::Grant{"blue", true, true, false}));
+  // The digest is no token itself.
+  BOOST_TEST(!find(*table, "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f"));
 }
 
 BOOST_AUTO_TEST_CASE(a_short_token_or_a_missing_tenant_is_named_by_line) {
-  for (const char* text : {"short red\n", "\n0123456789abcdef\n", "0123456789abcdef red king\n"}) {
+  for (const char* text : {"short red\n", "\n0123456789abcdef\n", "0123456789abcdef red king\n",
+                           "sha256:9f9f red\n", "sha256: red\n"}) {
     const TokenFile file(text);
     const auto table = TokenTable::load(file.path);
     BOOST_TEST((table.status().code() == absl::StatusCode::kInvalidArgument));

@@ -107,10 +107,11 @@ void Daemon::start() {
       tcp(),
       "--http",
       fmt::format("127.0.0.1:{}", http_port_),
-      "--host-bytes",
-      std::to_string(options_.host_bytes.count),
       "--shards",
       std::to_string(options_.shards)};
+  if (options_.host_bytes.count > 0) {
+    command.insert(command.end(), {"--host-bytes", std::to_string(options_.host_bytes.count)});
+  }
   command.insert(command.end(), options_.flags.begin(), options_.flags.end());
   pid_ = spawn(command, options_.environment, dir_.path() + "/log");
   BOOST_REQUIRE(pid_ > 0);

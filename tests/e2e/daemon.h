@@ -18,7 +18,7 @@ namespace larder::sim {
 class Daemon {
  public:
   struct Options {
-    Bytes host_bytes{64 << 20};
+    Bytes host_bytes{64 << 20};  ///< 0: no flag
     std::uint32_t shards = 2;
     std::vector<std::string> flags;
     std::vector<std::string> environment;  ///< "NAME=VALUE"

@@ -13,9 +13,11 @@ namespace larder::sim {
 SessionNode::SessionNode(const Options& options)
     : store_({.runtime_dir = dir_.path(), .capacity = options.capacity, .shards = options.shards}),
       io_thread_count_(options.io_threads) {
-  config_.lease_ms = options.lease_ms;
-  config_.heartbeat_ms = options.heartbeat_ms;
-  config_.host_bytes = options.capacity;
+  Config config;
+  config.lease_ms = options.lease_ms;
+  config.heartbeat_ms = options.heartbeat_ms;
+  config.host_bytes = options.capacity;
+  config_.set(std::move(config));
   NamespaceTable::Hooks hooks;
   hooks.added = [this](const NamespaceInfo& ns) {
     store_.unit_shapes.set(ns.id, unit_shape(ns.spec));
@@ -31,7 +33,7 @@ SessionNode::SessionNode(const Options& options)
   shards_ = std::make_unique<DeskShards>(store_, namespaces_,
                                          options.now ? options.now : DeskShards::Clock(larder::now),
                                          [this](SlabId slab) { announce_retired(slab); });
-  context_.reset(new NodeContext{.config = config_,
+  context_.reset(new NodeContext{.live_config = config_,
                                  .store = store_,
                                  .shards = *shards_,
                                  .tenants = *shards_,

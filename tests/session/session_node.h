@@ -39,6 +39,7 @@ class SessionNode {
   std::string tcp() const { return "127.0.0.1:" + std::to_string(tcp_port_); }
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
+  Live<TokenTable>& tokens() { return tokens_; }
   DeskShards& shards() { return *shards_; }
   /// Of the caller's thread, stopped: every block that nobody holds leaves. Capacity is zero then.
   void evict_all(Time now);
@@ -49,10 +50,10 @@ class SessionNode {
   void announce_retired(SlabId slab);
 
   test::TempDir dir_{test::kShm};
-  Config config_;
+  Live<Config> config_{Config()};
   NodeStore store_;
   NodeMetrics metrics_;
-  TokenTable tokens_;
+  Live<TokenTable> tokens_{TokenTable()};
   std::vector<std::unique_ptr<ShardCounters>> counters_;
   std::shared_ptr<NamespaceTable> namespaces_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;

@@ -1,0 +1,111 @@
+// Who a session speaks for, and what it may do: by its token, or by where it comes from.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "actors/session.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+
+namespace {
+
+constexpr const char* kDefaultTenant = "default";
+
+enum class Right : std::uint8_t { kNone, kRead, kWrite };
+
+Right right_for(FrameType type) {
+  switch (type) {
+    case FrameType::kMatch:
+    case FrameType::kGet:
+    case FrameType::kWait:
+    case FrameType::kTouch:
+    case FrameType::kList:
+      return Right::kRead;
+    case FrameType::kPut:
+    case FrameType::kPutStart:
+    case FrameType::kPutPart:
+    case FrameType::kPutEnd:
+    case FrameType::kPin:
+    case FrameType::kUnpin:
+    case FrameType::kRemove:
+    case FrameType::kRemovePrefix:
+      return Right::kWrite;
+    case FrameType::kHello:
+    case FrameType::kPing:
+    case FrameType::kOpenNamespace:
+    case FrameType::kRegisterRegion:
+    case FrameType::kUnregisterRegion:
+    case FrameType::kBeginRequest:
+    case FrameType::kEndRequest:
+    case FrameType::kRelease:
+    case FrameType::kRenew:
+    case FrameType::kCancel:
+    case FrameType::kStats:
+    case FrameType::kPutData:  // of a put that was allowed, or late: then it is drained
+    case FrameType::kGetData:
+    case FrameType::kSlabNotice:
+    case FrameType::kSlabRetired:
+    case FrameType::kError:
+      return Right::kNone;
+  }
+  return Right::kNone;
+}
+
+}  // namespace
+
+bool Session::grant_access(const std::string& token) {
+  tokens_version_ = node_.tokens.version();
+  const TokenTable& tokens = node_.tokens.get();
+  if (!token.empty()) {
+    token_ = TokenTable::digest(token);
+    const auto grant = tokens.find(*token_);
+    if (!grant) {
+      fail(absl::UnauthenticatedError("token: not known to this daemon"));
+      return false;
+    }
+    grant_ = *grant;
+  } else if (!tokens.empty() && !options_.is_unix) {
+    fail(absl::UnauthenticatedError("token: needed on this address"));
+    return false;
+  } else {
+    grant_.tenant = kDefaultTenant;
+  }
+  if (options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid())) {
+    grant_.admin = true;
+  }
+  return true;
+}
+
+void Session::check_grant() {
+  if (!greeted_ || tokens_version_ == node_.tokens.version()) return;
+  tokens_version_ = node_.tokens.version();
+  const TokenTable& tokens = node_.tokens.get();
+  if (!token_) {
+    if (tokens.empty() || options_.is_unix) return;
+    return fail(absl::UnauthenticatedError("token: needed on this address from now on"));
+  }
+  auto grant = tokens.find(*token_);
+  if (!grant || grant->tenant != grant_.tenant) {
+    return fail(absl::UnauthenticatedError("token: not known to this daemon any more"));
+  }
+  grant->admin = grant->admin || (grant_.admin && options_.is_unix);
+  grant_ = *std::move(grant);
+}
+
+absl::Status Session::check_right(const Call& call) const {
+  const Right right = right_for(call.type);
+  if (right == Right::kRead && !grant_.read) {
+    return absl::PermissionDeniedError(
+        fmt::format("right: read is needed for call type {}, the token has it not",
+                    static_cast<int>(call.type)));
+  }
+  if (right == Right::kWrite && !grant_.write) {
+    return absl::PermissionDeniedError(
+        fmt::format("right: write is needed for call type {}, the token has it not",
+                    static_cast<int>(call.type)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace larder
