@@ -35,6 +35,7 @@ struct Config {
   std::uint32_t max_sessions = 1'024;
   bool allow_trace_time = false;
   std::uint32_t verify_sample = 0;  ///< 1 in N gets is checked before it is answered; 0: none
+  std::uint32_t scrub_mib_s = 8;    ///< committed bytes read again in the background; 0: none
   std::string attach = "auto";
 
   bool operator==(const Config&) const = default;

@@ -84,6 +84,8 @@ const ConfigKey kKeys[] = {
      .help = "let a replay send its own time; for tests"},
     live(number("verify_sample", &Config::verify_sample, 0, 1'000'000,
                 "1 in N gets is checked before it is answered; 0: none")),
+    live(number("scrub_mib_s", &Config::scrub_mib_s, 0, 10'000,
+                "MiB of committed blocks that are read again a second, in turn for ever; 0: none")),
     live(choice("attach", &Config::attach, "auto|off",
                 "read puts from clients' memory in place, where the kernel allows it")),
 };

@@ -25,6 +25,8 @@ std::vector<std::pair<std::string, std::uint64_t>> NodeMetrics::snapshot() const
       {"requests_expired", &requests_expired},
       {"leases_expired", &leases_expired},
       {"blocks_quarantined", &blocks_quarantined},
+      {"scrubbed_blocks", &scrubbed_blocks},
+      {"scrubbed_bytes", &scrubbed_bytes},
       {"sessions_opened", &sessions_opened},
       {"sessions_refused", &sessions_refused},
       {"accepts_failed", &accepts_failed},

@@ -32,6 +32,8 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> requests_expired{0};
   std::atomic<std::uint64_t> leases_expired{0};
   std::atomic<std::uint64_t> blocks_quarantined{0};
+  std::atomic<std::uint64_t> scrubbed_blocks{0};
+  std::atomic<std::uint64_t> scrubbed_bytes{0};
   std::atomic<std::uint64_t> sessions_opened{0};
   std::atomic<std::uint64_t> sessions_refused{0};
   std::atomic<std::uint64_t> accepts_failed{0};

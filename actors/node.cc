@@ -16,6 +16,7 @@
 #include "actors/policy_factory.h"
 #include "actors/prometheus_text.h"
 #include "actors/runtime_dir.h"
+#include "actors/scrubber.h"
 #include "client/client.h"
 #include "store/status_macros.h"
 #include "transport/own_directory.h"
@@ -37,6 +38,7 @@ struct Node::Impl {
   absl::Status start_actors(std::vector<std::vector<AdoptItem>> blocks);
   absl::Status listen(std::vector<Fd>& listeners);
   absl::Status start_io();
+  absl::Status start_scrubber();
   absl::Status start_http();
   void announce_retired(SlabId slab);
   bool healthy() const;
@@ -55,6 +57,7 @@ struct Node::Impl {
   std::unique_ptr<ActorCore> core;
   std::unique_ptr<NodeContext> context;
   std::vector<std::unique_ptr<IoThread>> io_threads;
+  std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<HttpServer> http;
   std::vector<std::vector<AdoptItem>> adopted;
   std::string socket_path;
@@ -211,6 +214,16 @@ absl::Status Node::Impl::start_io() {
   return absl::OkStatus();
 }
 
+absl::Status Node::Impl::start_scrubber() {
+  scrubber = std::make_unique<Scrubber>(
+      Scrubber::Options{.store = &store,
+                        .shards = &core->shards(),
+                        .metrics = &metrics,
+                        .mib_s = [this] { return live_config.get().scrub_mib_s; },
+                        .log = log});
+  return scrubber->start();
+}
+
 absl::Status Node::Impl::start_http() {
   if (is_off(config.http)) return absl::OkStatus();
   LARDER_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(config.http));
@@ -258,6 +271,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
   LARDER_RETURN_IF_ERROR(impl.open_store());
   LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted)));
   LARDER_RETURN_IF_ERROR(impl.start_io());
+  LARDER_RETURN_IF_ERROR(impl.start_scrubber());
   LARDER_RETURN_IF_ERROR(impl.start_http());
   return node;
 }
@@ -265,6 +279,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
 void Node::stop() {
   if (!impl_) return;
   impl_->http.reset();
+  impl_->scrubber.reset();
   for (auto& thread : impl_->io_threads)
     thread->stop();
   impl_->core.reset();  // answers still reach the inboxes of the threads, which outlive it
