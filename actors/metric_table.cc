@@ -61,7 +61,7 @@ std::vector<MetricFamilyRow> sessions() {
               "Leases that ended by their deadline."),
       {"larder_fallbacks_total",
        true,
-       "Sessions that wanted a faster path and serve themselves by a slower one.",
+       "Sessions that wanted a faster path and are served by a slower one.",
        {refused("shm_refused", "shm", "stream", "no_memory"),
         refused("attach_refused_off", "attach", "staging", "configuration"),
         refused("attach_refused_uid", "attach", "staging", "other_user"),
