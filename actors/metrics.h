@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "actors/latency_histogram.h"
+
 namespace larder {
 
-/// Counts of one node; each io thread adds, anyone reads. Names as exported: `larder_<name>_total`.
+/// Counts of one node; each io thread adds, anyone reads. Names as exported: see metric_table.h.
 struct NodeMetrics {
   std::atomic<std::uint64_t> gets{0};
   std::atomic<std::uint64_t> get_hits{0};
@@ -40,6 +42,11 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> sessions_timed_out{0};
   std::atomic<std::uint64_t> frames_refused{0};
   std::atomic<std::uint64_t> shard_restarts{0};
+  std::atomic<std::uint64_t> shm_refused{0};          ///< wanted, but no memory or descriptor
+  std::atomic<std::uint64_t> attach_refused_off{0};   ///< by the configuration
+  std::atomic<std::uint64_t> attach_refused_uid{0};   ///< the client's is not the daemon's
+  std::atomic<std::uint64_t> attach_refused_host{0};  ///< by the kernel
+  OperationTimes times;
 
   using Counter = std::atomic<std::uint64_t>;
   /// Every counter by name.

@@ -1,31 +1,100 @@
 #include "actors/prometheus_text.h"
 
+#include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include "actors/metric_table.h"
 #include "actors/node_stats.h"
 
 namespace larder {
 
-std::string prometheus_text(const NodeContext& node) {
-  using prometheus::ClientMetric;
-  using prometheus::MetricFamily;
-  using prometheus::MetricType;
-  std::vector<MetricFamily> families;
-  const auto add = [&families](std::string name, MetricType type, double value) {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+double seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+MetricFamily family_of(const MetricFamilyRow& row, const std::map<std::string, double>& figures) {
+  MetricFamily family;
+  family.name = row.name;
+  family.help = row.help;
+  family.type = row.counter ? MetricType::Counter : MetricType::Gauge;
+  for (const MetricSeries& series : row.series) {
+    const auto found = figures.find(series.figure);
+    if (found == figures.end()) continue;
     ClientMetric metric;
-    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-    families.push_back({std::move(name), "See ops/RUNBOOK.md.", type, {std::move(metric)}});
-  };
-  for (const auto& [name, value] : collect_counters(node)) {
-    add("larder_" + name + "_total", MetricType::Counter, value);
+    (row.counter ? metric.counter.value : metric.gauge.value) = found->second;
+    for (const auto& [name, value] : series.labels)
+      metric.label.push_back({name, value});
+    family.metric.push_back(std::move(metric));
   }
-  for (const auto& [name, value] : collect_gauges(node)) {
-    add("larder_" + name, MetricType::Gauge, value);
+  return family;
+}
+
+ClientMetric series_of(const LatencyHistogram& histogram) {
+  ClientMetric metric;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i <= LatencyHistogram::kBounds; ++i) {
+    total += histogram.count(i);
+    const double bound = i == LatencyHistogram::kBounds ? std::numeric_limits<double>::infinity()
+                                                        : seconds(LatencyHistogram::bound(i));
+    metric.histogram.bucket.push_back({total, bound});
   }
+  metric.histogram.sample_count = total;
+  metric.histogram.sample_sum = seconds(histogram.sum());
+  return metric;
+}
+
+MetricFamily operation_times(const OperationTimes& times) {
+  MetricFamily family;
+  family.name = "larder_operation_seconds";
+  family.help =
+      "Time of a call in the daemon: from its turn at an io thread until its answer is queued.";
+  family.type = MetricType::Histogram;
+  for (std::size_t operation = 0; operation < kOperationNames.size(); ++operation) {
+    for (std::size_t transport = 0; transport < kTransportNames.size(); ++transport) {
+      ClientMetric metric = series_of(times.of(operation, transport));
+      metric.label = {{"operation", kOperationNames[operation]},
+                      {"transport", kTransportNames[transport]}};
+      family.metric.push_back(std::move(metric));
+    }
+  }
+  return family;
+}
+
+MetricFamily build_info(const NodeContext& node) {
+  ClientMetric metric;
+  metric.gauge.value = 1;
+  metric.label = {{"version", LARDER_VERSION},
+                  {"compiler", __VERSION__},
+                  {"policy", node.config.policy},
+                  {"node", node.node_id}};
+  return {"larder_build_info",
+          "Always 1; the labels tell what runs.",
+          MetricType::Gauge,
+          {std::move(metric)}};
+}
+
+}  // namespace
+
+std::string prometheus_text(const NodeContext& node) {
+  std::map<std::string, double> figures;
+  for (auto& [name, value] : collect_stats(node))
+    figures[name] = value;
+  std::vector<MetricFamily> families;
+  for (const MetricFamilyRow& row : metric_table())
+    families.push_back(family_of(row, figures));
+  families.push_back(operation_times(node.metrics.times));
+  families.push_back(build_info(node));
   return prometheus::TextSerializer().Serialize(families);
 }
 

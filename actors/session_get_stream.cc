@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/clock.h"
 #include "actors/session_limits.h"
 #include "store/limits.h"
 #include "transport/frame_head.h"
@@ -115,7 +116,6 @@ void GetOp::answer() {
       if (guard) handed.push_back(guard->hand_over());
     }
     held_.clear();
-    state_ = State::kDone;
     if (!handed.empty() && !session_.leases().add(id_, handed, session_.now() + lease_)) {
       for (const HeldBlock& block : handed)
         release(session_.node().store, block);
@@ -129,7 +129,12 @@ void GetOp::answer() {
     state_ = State::kStreaming;
   }
   session_.reply(FrameType::kGet, id_, body, std::as_bytes(std::span(results_)));
-  if (held_.empty()) state_ = State::kDone;
+  if (held_.empty()) finish();
+}
+
+void GetOp::finish() {
+  state_ = State::kDone;
+  session_.node().metrics.times.add(Operation::kGet, session_.shm(), larder::now() - began_);
 }
 
 void GetOp::stream_some(std::size_t& budget) {
@@ -164,7 +169,7 @@ void GetOp::stream_some(std::size_t& budget) {
     }
     session_.push(std::move(frame));
   }
-  if (next_ == held_.size()) state_ = State::kDone;
+  if (next_ == held_.size()) finish();
 }
 
 void GetOp::on_time(Time /*now*/) {}

@@ -39,6 +39,7 @@ class GetOp : public SessionOp {
   void verify_some(std::size_t& budget);
   void verified(bool good);
   void answer();
+  void finish();
   void stream_some(std::size_t& budget);
   const std::byte* data(std::size_t n) const;
 

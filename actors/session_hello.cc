@@ -9,7 +9,6 @@
 #include "actors/session_calls.h"
 #include "actors/session_limits.h"
 #include "store/limits.h"
-#include "store/status_macros.h"
 #include "transport/frame_head.h"
 #include "transport/namespace_wire.h"
 
@@ -82,7 +81,9 @@ void Session::hello(const Call& call) {
   answer.set_node(node_.node_id);
   answer.set_incarnation(node_.incarnation);
   fill_limits(node_.config(), answer.mutable_limits());
-  const bool shared = options_.is_unix && body.want_shm() && open_control_page();
+  const bool wanted = options_.is_unix && body.want_shm();
+  const bool shared = wanted && open_control_page();
+  if (wanted && !shared) count(node_.metrics.shm_refused);
   answer.set_shm(shared);
   if (shared) {
     const absl::Status attached = try_attach(body.probe_address(), body.probe_value());
@@ -107,17 +108,24 @@ bool Session::open_control_page() {
 }
 
 absl::Status Session::try_attach(std::uint64_t address, std::uint64_t value) {
-  if (node_.config().attach == "off")
+  NodeMetrics& metrics = node_.metrics;
+  if (node_.config().attach == "off") {
+    count(metrics.attach_refused_off);
     return absl::PermissionDeniedError("switched off: attach=off");
+  }
   // A page-fault handler of the client can block the read for ever, and this is an io thread: only
   // for who could stop the daemon anyway.
   if (options_.peer.uid != ::geteuid()) {
+    count(metrics.attach_refused_uid);
     return absl::PermissionDeniedError(
         fmt::format("uid {} is not the daemon's ({})", options_.peer.uid, ::geteuid()));
   }
   auto process = AttachedProcess::open(fd());
-  if (!process.ok()) return process.status();
-  LARDER_RETURN_IF_ERROR(process->probe(address, value));
+  const absl::Status attached = process.ok() ? process->probe(address, value) : process.status();
+  if (!attached.ok()) {
+    count(metrics.attach_refused_host);
+    return attached;
+  }
   peer_process_ = std::make_unique<AttachedProcess>(*std::move(process));
   return absl::OkStatus();
 }

@@ -172,7 +172,9 @@ void Session::match(const Call& call) {
     }
   }
   if (request != nullptr) requests_.announce(*request);
-  answer.body.set_residence_ns(static_cast<std::uint64_t>((larder::now() - began).count()));
+  const Duration took = larder::now() - began;
+  answer.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
+  node_.metrics.times.add(Operation::kMatch, shm(), took);
   if (!body.claim() || absent.empty()) return reply(call.type, call.id, answer.body, answer.array);
   claim(call, std::move(answer), absent, std::move(absent_chains), body.claim_ms());
 }
@@ -184,6 +186,7 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   for (const BlockHash& name : names) {
     keys.push_back({{ns.id, name, GroupId(0), Rank(0)}, shard_of_name(name)});
   }
+  const Time began = larder::now();
   const std::vector<EntryId> found = find_all(node_.store, keys);
   wire::MatchReply body;
   std::string states(names.size(), '\0');
@@ -203,6 +206,7 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   if (request != nullptr) requests_.announce(*request);
   body.set_flat(std::move(states));
   reply(call.type, call.id, body);
+  node_.metrics.times.add(Operation::kMatch, shm(), larder::now() - began);
 }
 
 void Session::claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,

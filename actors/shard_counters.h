@@ -15,16 +15,36 @@ namespace larder {
 /// from where a dead actor's ended.
 class ShardCounters {
  public:
-  static constexpr std::array<const char*, 10> kNames = {
-      "shard_inserts", "shard_hits",        "evictions",         "removals", "expirations",
-      "shard_aborts",  "admission_refused", "shard_quarantined", "orphans",  "adopted"};
+  static constexpr std::array<const char*, 13> kNames = {"shard_inserts",
+                                                         "shard_hits",
+                                                         "evictions",
+                                                         "removals",
+                                                         "expirations",
+                                                         "shard_aborts",
+                                                         "admission_refused",
+                                                         "shard_quarantined",
+                                                         "orphans",
+                                                         "adopted",
+                                                         "evictions_for_capacity",
+                                                         "evictions_for_slot",
+                                                         "evictions_for_slab"};
 
   /// The shard's actor.
   void publish(const Shard::Counters& counters, std::size_t parked, Time now) {
-    const std::array<std::uint64_t, kNames.size()> values = {
-        counters.inserts,     counters.hits,   counters.evictions, counters.removals,
-        counters.expirations, counters.aborts, counters.refused,   counters.quarantined,
-        counters.orphans,     counters.adopted};
+    const std::uint64_t for_others = counters.evictions_for_slot + counters.evictions_for_slab;
+    const std::array<std::uint64_t, kNames.size()> values = {counters.inserts,
+                                                             counters.hits,
+                                                             counters.evictions,
+                                                             counters.removals,
+                                                             counters.expirations,
+                                                             counters.aborts,
+                                                             counters.refused,
+                                                             counters.quarantined,
+                                                             counters.orphans,
+                                                             counters.adopted,
+                                                             counters.evictions - for_others,
+                                                             counters.evictions_for_slot,
+                                                             counters.evictions_for_slab};
     for (std::size_t i = 0; i < values.size(); ++i) {
       values_[i].store(base_[i] + values[i], std::memory_order_relaxed);
     }

@@ -11,6 +11,7 @@
 #include "client/milliseconds.h"
 #include "client/put_shm.h"
 #include "client/put_tcp.h"
+#include "client/server_address.h"
 #include "client/view.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
@@ -180,7 +181,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
   }
   // Left empty, it tells the engine too that nobody named the address.
   LARDER_ASSIGN_OR_RETURN(
-      Address address, parse_address(options.server.empty() ? default_server() : options.server));
+      Address address,
+      parse_address(options.server.empty() ? server_of(default_server(), kHostServer)
+                                           : options.server));
   if (options.transport == Transport::kShm && !address.is_unix()) {
     return absl::FailedPreconditionError(fmt::format(
         "transport shm needs a unix socket, the server's address is {}", address.text()));

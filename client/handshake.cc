@@ -8,6 +8,7 @@
 
 #include "client/clock.h"
 #include "client/milliseconds.h"
+#include "client/server_address.h"
 #include "store/status_macros.h"
 #include "transport/namespace_wire.h"
 #include "transport/own_directory.h"
@@ -159,6 +160,7 @@ absl::Status check_directory(const std::string& socket) {
   const absl::Status status = check_own_directory(
       directory, {.name = fmt::format("directory {} of the default socket", directory),
                   .remedy = "have it removed, or name larderd's address in LARDER_SERVER",
+                  .user_may_own = socket == kHostServer ? kHostUser : "",
                   .root_may_own = true});
   // Where none is, no larderd is.
   return absl::IsNotFound(status) ? absl::OkStatus() : status;

@@ -13,6 +13,7 @@
 #include "ops/bench.h"
 #include "ops/closest_words.h"
 #include "ops/config_command.h"
+#include "ops/doctor_command.h"
 #include "ops/get_command.h"
 #include "ops/list_command.h"
 #include "ops/name_commands.h"
@@ -191,6 +192,20 @@ void add_status_commands(CLI::App& app, Choice& choice) {
   add_json(sub, top->json);
 }
 
+void add_doctor(CLI::App& app, Choice& choice) {
+  auto doctor = std::make_shared<DoctorCommand>();
+  CLI::App* sub = add_command(
+      app, choice, "doctor", "what this machine and its larderd lack, and what to do; 4: a problem",
+      "larder doctor --json", doctor);
+  sub->add_flag("--machine-only", doctor->machine_only, "ask no daemon");
+  add_size(sub, "--host-bytes", doctor->host_bytes,
+           "judge by this capacity; default: the daemon's, else the one it would choose");
+  sub->add_option("--root", doctor->root, "read proc and sys below this directory")
+      ->capture_default_str();
+  add_connection(sub, doctor->connection);
+  add_json(sub, doctor->json);
+}
+
 void add_bench_flags(CLI::App* sub, BenchOptions& options) {
   sub->add_option("--rounds", options.rounds, "turns of larder and limit, at least 5")
       ->capture_default_str();
@@ -307,6 +322,7 @@ int main_of(int argc, char** argv) {
       "failure.");
   Choice choice;
   add_status_commands(app, choice);
+  add_doctor(app, choice);
   add_byte_commands(app, choice);
   add_name_commands(app, choice);
   add_space_commands(app, choice);

@@ -2,7 +2,7 @@
 # Installs what is missing, builds and runs every test; each stage prints its time, the first that fails
 # ends it. CI calls this script, nothing else. May be run again and again: builds are incremental.
 #
-#   ops/test.sh            format, layers, release, installed package, ASan + UBSan, TSan, fuzzers
+#   ops/test.sh            format, layers, release, installed and Debian packages, ASan + UBSan, TSan, fuzzers
 #   ops/test.sh --all      and clang-tidy, fuzzers for 10 minutes each, tests 20 times over
 #   ops/test.sh STAGE…     only these, in this order
 set -euo pipefail
@@ -45,6 +45,8 @@ stage_package() {
   cmake --build "$prefix/build"
   "$prefix/larder/bin/larder" --version
   "$prefix/larder/bin/larderd" --version
+  cpack --config build/release/CPackConfig.cmake -G DEB
+  ops/check_package.sh build/release/packages
 }
 stage_asan() {
   ops/build.sh asan

@@ -141,6 +141,9 @@ class Shard {
     std::uint64_t refused = 0, quarantined = 0;
     std::uint64_t orphans = 0;  ///< inserted without their parent in this shard
     std::uint64_t adopted = 0;
+    // Of `evictions`; the others left because the node was full.
+    std::uint64_t evictions_for_slot = 0;  ///< no slot of a size was free
+    std::uint64_t evictions_for_slab = 0;  ///< their slab was emptied, to serve another size
   };
   const Counters& counters() const { return counters_; }
   std::uint64_t claims() const { return claims_.size(); }

@@ -161,6 +161,7 @@ std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uin
     evicted += static_cast<std::uint32_t>(counters_.evictions - before);
     if (evicted >= count) break;
   }
+  counters_.evictions_for_slot += evicted;
   return evicted;
 }
 
@@ -182,6 +183,7 @@ std::optional<SlabVictim> Shard::cheapest_slab(TenantId tenant, Bytes slot_bytes
 bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limit) {
   const Slab* slab = store_.slabs.find(slab_id);
   if (slab == nullptr) return true;
+  const std::uint64_t before = counters_.evictions;
   for (std::uint32_t looked = 0; *cursor < slab->slots() && looked < limit; ++looked) {
     const SlotRef slot{slab_id, (*cursor)++};
     SlotHeader& header = *slab->header(slot.slot);
@@ -197,6 +199,7 @@ bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limi
     const PolicyId unit(entry.unit);
     if (evictable(unit)) evict_unit(unit);
   }
+  counters_.evictions_for_slab += counters_.evictions - before;
   free_removed(kRemovedStep);
   index_.maintain();
   return *cursor >= slab->slots();

@@ -87,6 +87,25 @@ BOOST_AUTO_TEST_CASE(one_of_another_owner_is_refused_by_his_uid) {
   BOOST_TEST(roots);
 }
 
+BOOST_AUTO_TEST_CASE(a_named_user_may_own_it_if_the_rule_says_so) {
+  if (::geteuid() != 0) {
+    BOOST_TEST_MESSAGE("skipped: only root can give a directory away");
+    return;
+  }
+  BOOST_REQUIRE(::chown(dir.c_str(), kNobody, kNobody) == 0);
+  const auto check_for = [this](const std::string& user) {
+    return check_own_directory(dir, {.name = "d", .remedy = "r", .user_may_own = user});
+  };
+  BOOST_TEST(check_for("nobody").ok());
+  BOOST_TEST(absl::IsPermissionDenied(check_for("no-such-user")));
+  BOOST_TEST(absl::IsPermissionDenied(check_for("daemon")));
+  BOOST_TEST(std::string(check_for("daemon").message()).find("or user daemon") !=
+             std::string::npos);
+
+  BOOST_REQUIRE(::chmod(dir.c_str(), 0777) == 0);
+  BOOST_TEST(absl::IsPermissionDenied(check_for("nobody")));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder

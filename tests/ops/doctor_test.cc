@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include <boost/test/unit_test.hpp>
+
+#include "ops/doctor_command.h"
+#include "ops/doctor_daemon.h"
+#include "ops/doctor_machine.h"
+#include "ops/doctor_memory.h"
+#include "tests/temp_dir.h"
+
+namespace larder {
+
+/// For failures.
+inline std::ostream& operator<<(std::ostream& out, Finding::Level level) {
+  return out << static_cast<int>(level);
+}
+
+namespace {
+
+using namespace literals;
+using Level = Finding::Level;
+
+/// A machine of 8 GiB with nothing to complain of, described by files.
+struct Host {
+  test::TempDir directory;
+  Host() {
+    put("proc/meminfo", "MemTotal:        8388608 kB\n");
+    put("proc/self/cgroup", "0::/service\n");
+    put("proc/self/mounts", "tmpfs /dev/shm tmpfs rw,nosuid,nodev,huge=within_size 0 0\n");
+    put("proc/swaps", "Filename Type Size Used Priority\n");
+    limits("1048576", "unlimited");
+    put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  }
+  void put(const std::string& name, const std::string& text) { directory.file(name, text); }
+  void limits(const std::string& files, const std::string& locked) {
+    put("proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit   Units\n"
+        "Max locked memory         8388608              " +
+            locked + " bytes\nMax open files            1024                 " + files +
+            " files\n");
+  }
+  Finding look(const std::string& check) const {
+    const HostFiles files(directory.path());
+    Findings all = look_at_memory(files, 2_GiB, "self");
+    const Findings machine = look_at_machine(files);
+    all.insert(all.end(), machine.begin(), machine.end());
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Finding& one) { return one.check == check; });
+    BOOST_REQUIRE_MESSAGE(found != all.end(), check);
+    BOOST_TEST((found->level == Level::kOk) == found->action.empty());
+    return *found;
+  }
+  Level level(const std::string& check) const { return look(check).level; }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(doctor)
+
+BOOST_AUTO_TEST_CASE(a_good_machine_has_no_finding) {
+  const Host host;
+  const HostFiles files(host.directory.path());
+  for (const Findings& part : {look_at_memory(files, 2_GiB, "self"), look_at_machine(files)}) {
+    for (const Finding& finding : part)
+      BOOST_TEST(finding.level == Level::kOk, finding.check + ": " + finding.found);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(yama_decides_who_may_attach) {
+  Host host;
+  host.put("proc/sys/kernel/yama/ptrace_scope", "0\n");
+  BOOST_TEST(host.level("ptrace_scope") == Level::kOk);
+
+  for (const char* scope : {"1", "2", "3"}) {
+    host.put("proc/sys/kernel/yama/ptrace_scope", scope);
+    BOOST_TEST(host.level("ptrace_scope") == Level::kAdvice);
+  }
+  BOOST_TEST(host.look("ptrace_scope").found.find("staged") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(more_than_one_numa_node_is_advice) {
+  Host host;
+  host.put("sys/devices/system/node/node0/meminfo", "");
+  host.put("sys/devices/system/node/has_cpu", "0\n");
+  BOOST_TEST(host.level("numa") == Level::kOk);
+
+  host.put("sys/devices/system/node/node1/meminfo", "");
+  BOOST_TEST(host.level("numa") == Level::kAdvice);
+  BOOST_TEST(host.look("numa").found.find("2 memory nodes") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cgroup_that_cannot_hold_the_slabs_is_a_problem_v2) {
+  Host host;
+  host.put("sys/fs/cgroup/service/memory.max", "max\n");
+  BOOST_TEST(host.level("cgroup_memory") == Level::kOk);
+
+  host.put("sys/fs/cgroup/service/memory.max", "1073741824\n");
+  BOOST_TEST(host.level("cgroup_memory") == Level::kProblem);
+
+  host.put("sys/fs/cgroup/service/memory.max", "4294967296\n");
+  BOOST_TEST(host.level("cgroup_memory") == Level::kOk);
+}
+
+BOOST_AUTO_TEST_CASE(a_cgroup_that_cannot_hold_the_slabs_is_a_problem_v1) {
+  Host host;
+  host.put("proc/self/cgroup", "4:memory:/job\n");
+  host.put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
+  BOOST_TEST(host.level("cgroup_memory") == Level::kProblem);
+
+  host.put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  BOOST_TEST(host.level("cgroup_memory") == Level::kOk);
+}
+
+BOOST_AUTO_TEST_CASE(swap_is_advice) {
+  Host host;
+  BOOST_TEST(host.level("swap") == Level::kOk);
+  host.put("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n");
+  BOOST_TEST(host.level("swap") == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(a_small_dev_shm_is_a_problem) {
+  Host host;
+  host.put("proc/self/mounts", "shm /dev/shm tmpfs rw,size=65536k 0 0\n");
+  BOOST_TEST(host.level("shm_size") == Level::kProblem);
+
+  host.put("proc/self/mounts", "shm /dev/shm tmpfs rw,size=3145728k 0 0\n");
+  BOOST_TEST(host.level("shm_size") == Level::kOk);
+
+  host.put("proc/self/mounts", "overlay / overlay rw 0 0\n");
+  BOOST_TEST(host.level("shm_size") == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(pages_and_the_governor_are_advice) {
+  Host host;
+  host.put("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+  host.put("proc/self/mounts", "tmpfs /dev/shm tmpfs rw 0 0\n");
+  host.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  BOOST_TEST(host.level("huge_pages") == Level::kAdvice);
+  BOOST_TEST(host.level("slab_pages") == Level::kAdvice);
+  BOOST_TEST(host.level("cpu_governor") == Level::kOk);
+
+  host.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+  BOOST_TEST(host.level("cpu_governor") == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(limits_count_when_something_needs_them) {
+  Host host;
+  host.limits("1024", "8388608");
+  BOOST_TEST(host.level("open_files") == Level::kAdvice);
+  BOOST_TEST(host.level("memlock") == Level::kOk);
+
+  host.put("sys/class/infiniband/mlx5_0/node_type", "1");
+  BOOST_TEST(host.level("memlock") == Level::kAdvice);
+  BOOST_TEST(host.look("rdma").found == "mlx5_0");
+}
+
+BOOST_AUTO_TEST_CASE(the_daemons_user_decides_what_read_only_mappings_are_worth) {
+  BOOST_TEST(user_finding(1000, 1000).level == Level::kAdvice);
+  BOOST_TEST(user_finding(1000, 1000).found.find("reopen") != std::string::npos);
+  BOOST_TEST(user_finding(0, 1000).level == Level::kAdvice);
+  BOOST_TEST(user_finding(998, 1000).level == Level::kOk);
+  BOOST_TEST(version_finding("1.0", "1.0").level == Level::kOk);
+  BOOST_TEST(version_finding("1.1", "1.0").level == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(a_daemon_that_does_not_answer_is_a_problem_and_the_exit_code_4) {
+  Host host;
+  DoctorCommand command;
+  command.root = host.directory.path();
+  command.connection.server = host.directory.path() + "/no-daemon";
+  command.json = true;
+  BOOST_TEST((run(command).value() == ExitCode::kFailure));
+
+  command.machine_only = true;
+  BOOST_TEST((run(command).value() == ExitCode::kOk));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder
