@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,13 @@
 #include "store/types.h"
 
 namespace larder {
+
+/// What the fastest simple program depends on: see fastest_socket().
+struct SocketTuning {
+  std::size_t chunk_bytes = 256 << 10;  ///< of one send or receive, and of a checksum's step
+  int window_bytes = 0;  ///< most under way to the receiver, and a quarter kept behind it by the
+                         ///< sender: small ones stay in the cache; 0: the kernel's choice
+};
 
 /// The machine's own limit for moving blocks over a stream: two ends of one connection that poll
 /// without sleeping, move the same bytes, compute the same checksums (XXH3-64 a block, chunk by
@@ -35,6 +43,7 @@ class SocketLimit {
     std::size_t call_bytes = 0;   ///< a multiple of block_bytes
     std::size_t reply_bytes = 8;  ///< kEcho
     unsigned depth = 1;           ///< calls outstanding
+    SocketTuning tuning = {};     ///< of TCP
     std::span<std::byte> near;    ///< the caller's area, at least call_bytes
     std::span<std::byte> far;     ///< the peer's
     Time (*clock)() = nullptr;
@@ -46,9 +55,10 @@ class SocketLimit {
   SocketLimit(const SocketLimit&) = delete;
   SocketLimit& operator=(const SocketLimit&) = delete;
 
-  /// Makes calls for `duration` (at least one) and answers bytes a second; each call's time from
-  /// its request to its end is added to `us`.
-  double round(Duration duration, std::vector<float>& us);
+  /// Makes calls for `duration`, at least one and at most `calls_max`; each call's time from its
+  /// request to its end is added to `us`. Answers the number of calls.
+  std::uint64_t run(Duration duration, std::uint64_t calls_max, std::vector<float>& us);
+  std::string name() const;
 
  private:
   SocketLimit(const Options& options, int near_fd, int far_fd);
