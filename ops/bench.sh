@@ -6,7 +6,7 @@
 #   ops/bench.sh [DIR]            everything, 10 to 15 minutes; DIR: default tests/bench/results/<date>
 #   ops/bench.sh --quick [DIR]    shows in less than a minute that all of it works; figures mean little
 #   ops/bench.sh --peers [DIR]    and Redis, Valkey and Mooncake Store beside Larder (installs them into
-#                                 $LARDER_PEERS_DIR: see tests/bench/peers/README.md)
+#                                 $PEERS_DIR: see tests/bench/peers/README.md)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
