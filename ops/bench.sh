@@ -23,19 +23,21 @@ for word in "$@"; do
 done
 out=${out:-tests/bench/results/$(date +%F)}
 mkdir -p "$out"
+if [ -e "$out/machine.json" ]; then rm -f "$out"/*.json "$out"/*.err "$out"/peers.*; fi # of a former run
 
 small="--size 64KiB --batch 32"
 large="--size 1MiB,4MiB,16MiB --batch 1"
 rounds=7 seconds=3 capacity=4GiB full_capacity=2GiB blocks=1000000 idle_seconds=20 call_limit=300
 lookups="10000 100000 1000000 10000000"
+sizes_hot="small large" sizes_other="small large"
 if [ -n "$quick" ]; then
   large="--size 4MiB --batch 1"
   rounds=5 seconds=0.2 capacity=192MiB full_capacity=128MiB blocks=20000 idle_seconds=2 call_limit=20
-  lookups="10000 100000"
+  lookups="10000 100000" sizes_other=small
 fi
 
 ops/build.sh release larder larderd larder_index_lookup larder_index_memory
-readonly bin=$PWD/build/release/bin
+readonly bin=$PWD/build/release/bin trace=tests/data/traces/conversation_trace.jsonl.zst
 export PATH=$bin:$PATH
 
 daemon= dir= load=
@@ -91,7 +93,7 @@ failed=
 measure() { # NAME COMMAND…: its JSON goes to NAME.json
   local name=$1 begun=$SECONDS
   shift
-  printf '%-28s ' "$name"
+  printf '%-32s ' "$name"
   if timeout "$call_limit" "$@" >"$out/$name.json" 2>"$out/$name.err"; then
     rm -f "$out/$name.err"
     printf 'ok %4d s\n' $((SECONDS - begun))
@@ -109,10 +111,10 @@ bench() { # NAME OPERATION FLAGS…
 }
 
 # Every way of the bytes, in one mode.
-bytes_rows() { # MODE FLAGS…
-  local mode=$1 way size
-  shift
-  for size in small large; do
+bytes_rows() { # MODE SIZES FLAGS…
+  local mode=$1 sizes=$2 way size
+  shift 2
+  for size in $sizes; do
     for way in "get shm" "put shm" "put shm --heap" "get tcp" "put tcp"; do
       # shellcheck disable=SC2086
       local words=($way) server=()
@@ -121,6 +123,15 @@ bytes_rows() { # MODE FLAGS…
         ${words[2]:-} ${server[@]+"${server[@]}"} ${!size} "$@"
     done
   done
+}
+
+# Views and matches, in one mode.
+calls_rows() { # SUFFIX FLAGS…
+  local suffix=$1
+  shift
+  # shellcheck disable=SC2086
+  bench "view$suffix" view --transport shm $large "$@"
+  bench "match$suffix" match --blocks "$blocks" "$@"
 }
 
 cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
@@ -137,15 +148,15 @@ idle_row() { # what a larderd without clients costs
 }
 stat_of() { larder status | awk -v name="$1" '$1 == name { print $2 }'; }
 
-# Fills a store with blocks of 64 KiB, kills the daemon in the middle of puts, and times the next one until a
+# Fills a store with a trace's blocks of 64 KiB, kills the daemon in the middle of puts, and times the next one until a
 # block that was acknowledged before is served.
 restart_row() {
-  local mib=$1 begun ended pid blocks
+  local mib=$1 begun ended blocks until=$((SECONDS + call_limit))
   fresh_daemon "${mib}MiB"
-  larder bench put --size 64KiB --batch 32 --full --seconds 600 >/dev/null 2>&1 &
+  larder replay --workers 2 --block-bytes 64KiB --no-progress "$trace" >/dev/null 2>&1 &
   load=$!
-  until [ "$(stat_of evictions)" -gt 0 ]; do
-    kill -0 "$load" 2>/dev/null || return 1
+  until [ "$(stat_of evictions)" -gt 0 ] || ! kill -0 "$load" 2>/dev/null; do
+    if [ $SECONDS -gt $until ]; then return 1; fi
     sleep 0.2
   done
   head -c 65536 /dev/urandom >"$dir/probe"
@@ -166,7 +177,7 @@ restart_row() {
 row_of() { # NAME FUNCTION ARGS…: as measure, for a function that may start a daemon
   local name=$1 begun=$SECONDS
   shift
-  printf '%-28s ' "$name"
+  printf '%-32s ' "$name"
   if "$@" >"$out/$name.json"; then
     printf 'ok %4d s\n' $((SECONDS - begun))
   else
@@ -178,15 +189,13 @@ row_of() { # NAME FUNCTION ARGS…: as measure, for a function that may start a 
 python3 ops/bench_machine.py "$bin" >"$out/machine.json"
 
 fresh_daemon "$capacity"
-bytes_rows hot
-# shellcheck disable=SC2086
-bench view view --transport shm ${large}
-bytes_rows pause --pause-ms 10
+bytes_rows hot "$sizes_hot"
+bytes_rows pause "$sizes_other" --pause-ms 10
+calls_rows "" --spin-us 50
+calls_rows -pause --pause-ms 10
 fresh_daemon "$capacity" --spin-us 0
-bytes_rows nospin --spin-us 0
-fresh_daemon "$capacity"
-bench match match --blocks "$blocks"
-bench match-pause match --blocks "$blocks" --pause-ms 10
+bytes_rows nospin "$sizes_other" --spin-us 0
+calls_rows -nospin --spin-us 0
 fresh_daemon "$capacity"
 bench match-under-load match --blocks "$blocks" --under-load
 fresh_daemon "$full_capacity"

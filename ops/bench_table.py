@@ -70,12 +70,13 @@ def lookup_rows(directory):
 
 def single_rows(directory):
     """Figures that stand alone: (what, figure, goal)."""
-    for r in (load(directory, "view") or {"rows": []})["rows"]:
-        yield f'view of {size(r["bytes"])}', f'{r["us_p50"]:.1f} µs median, {r["us_p99"]:.1f} µs p99', "≤ 20 µs"
-    for name, what in (("match", "match"), ("match-pause", "match, 10 ms pause")):
-        m = load(directory, name)
+    for mode, mode_name in MODES.items():
+        suffix = "" if mode == "hot" else f"-{mode}"
+        for r in (load(directory, "view" + suffix) or {"rows": []})["rows"]:
+            yield f'view of {size(r["bytes"])}, {mode_name}', f'{r["us_p50"]:.1f} µs median, {r["us_p99"]:.1f} µs p99', "≤ 20 µs"
+        m = load(directory, "match" + suffix)
         if m:
-            yield (f'{what} of {m["batch"]:,} positions, {m["blocks"]:,} blocks',
+            yield (f'match of {m["batch"]:,} positions, {m["blocks"]:,} blocks, {mode_name}',
                    f'{m["us_p50"]:.0f} µs median, {m["us_p99"]:.0f} µs p99; in the io thread {m["residence_us_p50"]:.0f} and '
                    f'{m["residence_us_p99"]:.0f} µs; an echo {m["limit_us_p50"]:.0f} µs', "≤ 150 µs median")
     m = load(directory, "match-under-load")

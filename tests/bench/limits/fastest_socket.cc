@@ -9,6 +9,7 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kTurns = 3;
+constexpr unsigned kGap = 2000;  // about a microsecond
 
 struct Candidate {
   SocketTuning tuning;
@@ -24,8 +25,10 @@ struct Candidate {
 std::vector<SocketTuning> tunings() {
   std::vector<SocketTuning> out;
   for (const std::size_t chunk : {64 << 10, 256 << 10, 1 << 20}) {
-    for (const int window : {0, 256 << 10, 1 << 20, 4 << 20}) {
-      out.push_back({.chunk_bytes = chunk, .window_bytes = window});
+    for (const int window : {0, 256 << 10, 1 << 20}) {
+      for (const unsigned gap : {0U, kGap}) {
+        out.push_back({.chunk_bytes = chunk, .window_bytes = window, .gap = gap});
+      }
     }
   }
   return out;

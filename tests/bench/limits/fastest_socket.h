@@ -5,7 +5,7 @@
 namespace larder {
 
 /// The SocketLimit of `options` whose tuning is the fastest on this machine: several take turns,
-/// `slice` each and three times over, and the best median wins. Blocks for about 36 slices.
+/// `slice` each and three times over, and the best median wins. Blocks for about 54 slices.
 /// UNAVAILABLE when a connection cannot be made.
 absl::StatusOr<std::unique_ptr<SocketLimit>> fastest_socket(SocketLimit::Options options,
                                                             Duration slice);

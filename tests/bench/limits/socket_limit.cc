@@ -25,33 +25,12 @@ constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 /// True when a call that moved nothing may be tried again. Polls; gives the core away only after
 /// many polls in vain, for machines where somebody else needs it to make the other end move.
-bool poll_again(unsigned& in_vain) {
+bool poll_again(unsigned& in_vain, unsigned gap) {
   constexpr unsigned kPollsMax = 200;
   if (errno != EAGAIN && errno != EINTR) return false;
+  for (unsigned n = 0; n < gap; ++n)
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the empty loop
   if (++in_vain % kPollsMax == 0) std::this_thread::yield();
-  return true;
-}
-
-/// Both spin until all bytes are through; false when the other end has gone.
-bool send_all(int fd, std::span<const std::byte> bytes) {
-  unsigned in_vain = 0;
-  while (!bytes.empty()) {
-    const ssize_t sent = send(fd, bytes.data(), bytes.size(), kFlags);
-    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    if (sent < 0 && !poll_again(in_vain)) return false;
-  }
-  return true;
-}
-/// While `busy` says no and nothing has come it sleeps, if there is a `busy`.
-bool receive_all(int fd, std::span<std::byte> bytes, const std::atomic<bool>* busy = nullptr) {
-  unsigned in_vain = 0;
-  const std::size_t whole = bytes.size();
-  while (!bytes.empty()) {
-    if (busy != nullptr && bytes.size() == whole) busy->wait(false);
-    const ssize_t got = recv(fd, bytes.data(), bytes.size(), kFlags);
-    if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
-    if (got == 0 || (got < 0 && !poll_again(in_vain))) return false;
-  }
   return true;
 }
 
@@ -128,8 +107,9 @@ SocketLimit::~SocketLimit() {
 std::string SocketLimit::name() const {
   if (!options_.tcp) return "unix_socket";
   const int window = options_.tuning.window_bytes;
-  return fmt::format("socket, {} KiB chunks, window {}", options_.tuning.chunk_bytes >> 10,
-                     window == 0 ? "of the kernel" : fmt::format("{} KiB", window >> 10));
+  return fmt::format("socket, {} KiB chunks, window {}{}", options_.tuning.chunk_bytes >> 10,
+                     window == 0 ? "of the kernel" : fmt::format("{} KiB", window >> 10),
+                     options_.tuning.gap == 0 ? "" : ", polls apart");
 }
 
 void SocketLimit::let_peer(bool poll) {
@@ -232,6 +212,30 @@ bool SocketLimit::receive_call(int fd, std::span<std::byte> bytes, Sums sums,
     keep_sum(sum.digest());
   }
   return open;
+}
+
+/// Both spin until all bytes are through; false when the other end has gone.
+bool SocketLimit::send_all(int fd, std::span<const std::byte> bytes) const {
+  unsigned in_vain = 0;
+  while (!bytes.empty()) {
+    const ssize_t sent = send(fd, bytes.data(), bytes.size(), kFlags);
+    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    if (sent < 0 && !poll_again(in_vain, options_.tuning.gap)) return false;
+  }
+  return true;
+}
+/// While `busy` says no and nothing has come it sleeps, if there is a `busy`.
+bool SocketLimit::receive_all(int fd, std::span<std::byte> bytes,
+                              const std::atomic<bool>* busy) const {
+  unsigned in_vain = 0;
+  const std::size_t whole = bytes.size();
+  while (!bytes.empty()) {
+    if (busy != nullptr && bytes.size() == whole) busy->wait(false);
+    const ssize_t got = recv(fd, bytes.data(), bytes.size(), kFlags);
+    if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && !poll_again(in_vain, options_.tuning.gap))) return false;
+  }
+  return true;
 }
 
 }  // namespace larder

@@ -17,8 +17,12 @@ namespace larder {
 /// What the fastest simple program depends on: see fastest_socket().
 struct SocketTuning {
   std::size_t chunk_bytes = 256 << 10;  ///< of one send or receive, and of a checksum's step
-  int window_bytes = 0;  ///< most under way to the receiver, and a quarter kept behind it by the
-                         ///< sender: small ones stay in the cache; 0: the kernel's choice
+  /// Most under way to the receiver, and a quarter of it kept behind that by the sender: small ones
+  /// stay in the cache. 0: the kernel's choice.
+  int window_bytes = 0;
+  /// Turns of an empty loop between polls: a poll locks the socket, and what arrives meanwhile is
+  /// left to the poller to deliver.
+  unsigned gap = 0;
 };
 
 /// The machine's own limit for moving blocks over a stream: two ends of one connection that poll
@@ -70,6 +74,9 @@ class SocketLimit {
   bool send_call(int fd, std::span<const std::byte> bytes, Sums sums) const;
   bool receive_call(int fd, std::span<std::byte> bytes, Sums sums,
                     const std::atomic<bool>* busy = nullptr) const;
+  bool send_all(int fd, std::span<const std::byte> bytes) const;
+  bool receive_all(int fd, std::span<std::byte> bytes,
+                   const std::atomic<bool>* busy = nullptr) const;
   void let_peer(bool poll);
 
   Options options_;

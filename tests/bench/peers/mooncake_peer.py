@@ -96,7 +96,7 @@ def measure_presence(store, seconds):
         if any(answer != 1 for answer in store.batch_is_exist(keys)):
             sys.exit("a key is missing")
 
-    report(NAME, PATH, "presence", 0, PRESENCE_KEYS, call, seconds)
+    report(NAME, PATH, "presence of each", 0, PRESENCE_KEYS, call, seconds)
     store.unregister_buffer(block.ctypes.data)
 
 

@@ -48,9 +48,12 @@ def comparisons(rows):
         yield "TCP / best peer over TCP", operation, means(rows, tcp, over_tcp, operation), "≥ 1.5, or next row"
         yield "TCP / raw socket", operation, means(rows, tcp, [("raw socket", "tcp")], operation), "≥ 0.95"
     yield "view / best of all peers", "get", means(rows, view, stores + mooncake, "get"), "≥ 3"
-    best = [row["keys_s"] for (peer, _, operation, _), row in rows.items() if operation == "presence" and peer != "larder"]
     own = rows.get(("larder", "unix", "presence", 0))
-    yield "1,000 present keys / best of all peers", "presence", own["keys_s"] / max(best) if own and best else None, "≥ 5"
+    for what, operations in (("each key answered", ["presence of each"]), ("or counted", ["presence of each", "presence"])):
+        best = [row["keys_s"] for (peer, _, operation, _), row in rows.items()
+                if operation in operations and peer != "larder"]
+        ratio = own["keys_s"] / max(best) if own and best else None
+        yield f"1,000 present keys / best of all peers, {what}", "presence", ratio, "≥ 5"
 
 
 def table(*columns):
