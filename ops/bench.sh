@@ -40,7 +40,7 @@ ops/build.sh release larder larderd larder_index_lookup larder_index_memory
 readonly bin=$PWD/build/release/bin trace=tests/data/traces/conversation_trace.jsonl.zst
 export PATH=$bin:$PATH
 
-daemon= dir= load=
+daemon='' dir='' load=''
 stop_daemon() { # [SIGNAL]
   [ -n "$daemon" ] || return 0
   kill "-${1:-TERM}" "$daemon" 2>/dev/null || true
@@ -116,9 +116,10 @@ bytes_rows() { # MODE SIZES FLAGS…
   shift 2
   for size in $sizes; do
     for way in "get shm" "put shm" "put shm --heap" "get tcp" "put tcp"; do
-      # shellcheck disable=SC2086
+      # shellcheck disable=SC2206
       local words=($way) server=()
       if [ "${words[1]}" = tcp ]; then server=(--server "$tcp"); fi
+      # shellcheck disable=SC2086
       bench "${words[0]}-${words[1]}${words[2]:+-any-memory}-$size-$mode" "${words[0]}" --transport "${words[1]}" \
         ${words[2]:-} ${server[@]+"${server[@]}"} ${!size} "$@"
     done
