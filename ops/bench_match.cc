@@ -107,6 +107,7 @@ absl::Status MatchBench::match_turn(const BenchTurn& turn, BenchTimes& times) {
 
 absl::Status MatchBench::echo_turn(const BenchTurn& turn, BenchTimes& times) {
   BenchTimer timer(turn, clock_now());
+  echo_->let_peer(true);  // also through the pauses
   const bool paused = turn.pause.count() > 0;
   while (timer.more(clock_now())) {
     const Time start = clock_now();
@@ -115,6 +116,7 @@ absl::Status MatchBench::echo_turn(const BenchTurn& turn, BenchTimes& times) {
         echo_->run(turn.count != 0 ? Duration::max() : turn.duration, most, times.us);
     timer.add(clock_now() - start, calls);
   }
+  echo_->let_peer(false);
   times.mib_s.push_back(timer.mib_s(bytes_));
   return absl::OkStatus();
 }

@@ -168,6 +168,7 @@ absl::Status BenchRivals::copy_put(const CopyBlock& copy, BenchTimer& timer, Ben
 
 absl::Status BenchRivals::socket_turn(const BenchTurn& turn, BenchTimes& times) {
   BenchTimer timer(turn, clock_now());
+  socket_->let_peer(true);  // also through the pauses
   const bool bursts = turn.pause.count() > 0;
   while (timer.more(clock_now())) {
     const Time start = clock_now();
@@ -176,6 +177,7 @@ absl::Status BenchRivals::socket_turn(const BenchTurn& turn, BenchTimes& times) 
                                              bursts ? set_.depth() : most, times.us);
     timer.add(clock_now() - start, calls);
   }
+  socket_->let_peer(false);
   times.mib_s.push_back(timer.mib_s(set_.call_bytes()));
   return absl::OkStatus();
 }

@@ -119,7 +119,6 @@ void SocketLimit::let_peer(bool poll) {
 
 std::uint64_t SocketLimit::run(Duration duration, std::uint64_t calls_max, std::vector<float>& us) {
   std::deque<Time> started;
-  let_peer(true);
   const Time start = options_.clock();
   Time now = start;
   std::uint64_t begun = 0;
@@ -139,7 +138,6 @@ std::uint64_t SocketLimit::run(Duration duration, std::uint64_t calls_max, std::
     started.pop_front();
     calls += 1;
   }
-  let_peer(false);
   return calls;
 }
 

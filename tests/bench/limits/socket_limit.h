@@ -30,9 +30,8 @@ struct SocketTuning {
 /// chunk while it is in the cache: the receiver of a get; both ends of a put) and keep as many
 /// calls outstanding.
 ///
-/// A peer thread plays the server; it polls during a round and sleeps between rounds, when it would
-/// take a core from what is measured against it. Borrows both areas, owns the connection and the
-/// thread. One caller thread.
+/// A peer thread plays the server. Borrows both areas, owns the connection and the thread. One
+/// caller thread.
 class SocketLimit {
  public:
   enum class Load : std::uint8_t {
@@ -59,8 +58,10 @@ class SocketLimit {
   SocketLimit(const SocketLimit&) = delete;
   SocketLimit& operator=(const SocketLimit&) = delete;
 
-  /// Makes calls for `duration`, at least one and at most `calls_max`; each call's time from its
-  /// request to its end is added to `us`. Answers the number of calls.
+  /// The peer polls from now on, or sleeps: it would take a core from what is measured against it.
+  void let_peer(bool poll);
+  /// With a peer that polls: makes calls for `duration`, at least one and at most `calls_max`; each
+  /// call's time from its request to its end is added to `us`. Answers the number of calls.
   std::uint64_t run(Duration duration, std::uint64_t calls_max, std::vector<float>& us);
   std::string name() const;
 
@@ -77,7 +78,6 @@ class SocketLimit {
   bool send_all(int fd, std::span<const std::byte> bytes) const;
   bool receive_all(int fd, std::span<std::byte> bytes,
                    const std::atomic<bool>* busy = nullptr) const;
-  void let_peer(bool poll);
 
   Options options_;
   int near_fd_;
