@@ -108,6 +108,8 @@ absl::Status window_of_calls(const BenchOptions& options, Client& client, BenchS
 bool BenchTimer::more(Time now) const {
   if (calls_ == 0) return true;
   if (turn_.count != 0) return calls_ < turn_.count;
+  constexpr int kWallMax = 4;  // what lies between calls is bounded too
+  if (now - began_ >= kWallMax * turn_.duration) return false;
   return (turn_.pause.count() > 0 ? now - began_ : spent_) < turn_.duration;
 }
 
