@@ -47,6 +47,7 @@ struct ChainMatch {
   std::uint32_t pending_tokens = 0;  ///< usable once what is being computed is committed
   std::uint32_t known_blocks = 0;
   std::uint32_t claimed = 0;
+  std::uint64_t residence_ns = 0;  ///< spent inside the daemon, by the whole call
   /// By group, then block along the chain; only when details were asked for.
   std::vector<std::vector<wire::MatchRecord>> groups;
 };

@@ -221,6 +221,7 @@ absl::StatusOr<std::vector<ChainMatch>> Client::match(
     to.pending_tokens = chain.pending_tokens();
     to.known_blocks = chain.known_blocks();
     to.claimed = chain.claimed();
+    to.residence_ns = reply.residence_ns();
     for (const std::uint32_t blocks : chain.group_blocks()) {
       if (!options.details) break;
       if (!take_group(records, blocks, to.groups.emplace_back())) {

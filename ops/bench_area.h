@@ -7,11 +7,11 @@
 
 namespace larder {
 
-/// Memory for a benchmark, touched before use so that no page fault is measured. Shared pages
-/// (memfd, as slabs are) or private ones, 4 KiB each in both cases.
+/// Memory for a benchmark, touched before use so that no page fault is measured. Private pages, or
+/// shared ones (as slabs are), of 4 KiB each; or shared ones that the kernel may make huge.
 class BenchArea {
  public:
-  enum class Pages : unsigned char { kPrivate, kShared };
+  enum class Pages : unsigned char { kPrivate, kShared, kSharedHuge };
   /// RESOURCE_EXHAUSTED.
   static absl::StatusOr<BenchArea> make(std::size_t bytes, Pages pages);
   BenchArea() = default;
@@ -20,6 +20,9 @@ class BenchArea {
   ~BenchArea();
 
   std::span<std::byte> bytes() const { return bytes_; }
+
+  /// Most of the mapping that holds these bytes stands on pages of 2 MiB (or 1 GiB).
+  static bool is_huge(std::span<const std::byte> bytes);
 
  private:
   std::span<std::byte> bytes_;

@@ -21,7 +21,8 @@ ExitCode exit_code_of(const absl::Status& status) {
   }
 }
 
-absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options) {
+absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options,
+                                                std::uint32_t spin_us) {
   Client::Options client;
   client.server = options.server;
   client.token = options.token;
@@ -31,6 +32,7 @@ absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options
   if (options.transport == "shm") client.transport = Client::Transport::kShm;
   if (options.transport == "tcp") client.transport = Client::Transport::kTcp;
   client.deadline = std::chrono::milliseconds(options.deadline_ms);
+  client.spin = std::chrono::microseconds(spin_us);
   client.name = "larder";
   return Client::connect(client);
 }

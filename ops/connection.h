@@ -27,8 +27,10 @@ struct ConnectionOptions {
   std::uint32_t deadline_ms = 10'000;
 };
 
-/// UNAVAILABLE names the server that did not answer.
-absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options);
+/// UNAVAILABLE names the server that did not answer. A waiting call polls for `spin_us` before it
+/// sleeps.
+absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options,
+                                                std::uint32_t spin_us = 50);
 
 /// OK, or the call's own error.
 absl::Status status_of(const Completion& completion);

@@ -32,6 +32,7 @@ run_ctest() { # PRESET
 stage_release() {
   ops/build.sh release
   run_ctest release
+  timeout 300 ops/bench.sh --quick build/bench # that benchmarks work, not how fast anything is
 }
 # What a client author does: install, find_package(larder), build the example against it, nothing else.
 stage_package() {
