@@ -76,7 +76,7 @@ MetricFamily build_info(const NodeContext& node) {
   metric.gauge.value = 1;
   metric.label = {{"version", LARDER_VERSION},
                   {"compiler", __VERSION__},
-                  {"policy", node.config.policy},
+                  {"policy", node.config().policy},
                   {"node", node.node_id}};
   return {"larder_build_info",
           "Always 1; the labels tell what runs.",
