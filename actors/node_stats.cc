@@ -41,7 +41,7 @@ NodeFigures collect_stats(const NodeContext& node) {
   NodeFigures all = collect_counters(node);
   for (auto& gauge : collect_gauges(node))
     all.push_back(std::move(gauge));
-  all.emplace_back("spin_us", static_cast<double>(node.config.spin_us));
+  all.emplace_back("spin_us", static_cast<double>(node.config().spin_us));
   return all;
 }
 
