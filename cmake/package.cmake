@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_VENDOR Larder)
 set(CPACK_PACKAGE_CONTACT "Larder <larder@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "prefix cache daemon for LLM inference")
 set(CPACK_PACKAGE_DESCRIPTION "Keeps the KV cache of prompts in shared memory and serves it to the inference workers of a host.")
-set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)  # what it unpacks, too
 set(CPACK_SET_DESTDIR ON)  # /etc/larder is absolute
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
