@@ -27,12 +27,12 @@ if [ -e "$out/machine.json" ]; then rm -f "$out"/*.json "$out"/*.err "$out"/peer
 
 small="--size 64KiB --batch 32"
 large="--size 1MiB,4MiB,16MiB --batch 1"
-rounds=7 seconds=3 capacity=4GiB full_capacity=2GiB blocks=1000000 idle_seconds=20 call_limit=300
+rounds=7 seconds=3 capacity=4GiB full_capacity=2GiB blocks=1000000 idle_seconds=20 call_limit=300 total_limit=2400
 lookups="10000 100000 1000000 10000000"
 sizes_hot="small large" sizes_other="small large"
 if [ -n "$quick" ]; then
   large="--size 4MiB --batch 1"
-  rounds=5 seconds=0.2 capacity=192MiB full_capacity=128MiB blocks=20000 idle_seconds=2 call_limit=20
+  rounds=5 seconds=0.2 capacity=192MiB full_capacity=128MiB blocks=20000 idle_seconds=2 call_limit=20 total_limit=240
   lookups="10000 100000" sizes_other=small
 fi
 
@@ -90,9 +90,16 @@ fresh_daemon() { # CAPACITY [FLAG…]: without blocks of a former one
 }
 
 failed=
+in_time() { # NAME: false when all the time is used
+  if [ $SECONDS -lt "$total_limit" ]; then return 0; fi
+  echo "$1 left out: $total_limit s are over" >&2
+  failed="$failed $1"
+  return 1
+}
 measure() { # NAME COMMAND…: its JSON goes to NAME.json
   local name=$1 begun=$SECONDS
   shift
+  in_time "$name" || return 0
   printf '%-32s ' "$name"
   if timeout "$call_limit" "$@" >"$out/$name.json" 2>"$out/$name.err"; then
     rm -f "$out/$name.err"
@@ -178,10 +185,12 @@ restart_row() {
 row_of() { # NAME FUNCTION ARGS…: as measure, for a function that may start a daemon
   local name=$1 begun=$SECONDS
   shift
+  in_time "$name" || return 0
   printf '%-32s ' "$name"
   if "$@" >"$out/$name.json"; then
     printf 'ok %4d s\n' $((SECONDS - begun))
   else
+    rm -f "$out/$name.json"
     echo FAILED
     failed="$failed $name"
   fi
@@ -215,7 +224,8 @@ if [ -n "$quick" ]; then mib=256; fi
 row_of restart restart_row $((mib < 8192 ? mib : 8192))
 stop_daemon
 if [ -n "$peers" ]; then
-  row_of peers tests/bench/peers/run.sh "$out/peers.jsonl" 5
+  echo peers
+  tests/bench/peers/run.sh "$out/peers.jsonl" 5 || failed="$failed peers"
 fi
 
 python3 ops/bench_table.py "$out" >"$out/RESULTS.md"

@@ -1,15 +1,14 @@
 #include "ops/bench_load.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <thread>
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
