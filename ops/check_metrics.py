@@ -8,7 +8,9 @@ label in ops/grafana/larder.json and ops/prometheus/larder.rules.yml must be ser
 import json
 import os
 import pathlib
+import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,10 +27,15 @@ BY = re.compile(r"\bby \(([^)]*)\)")
 
 
 def free_port():
-    import socket
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Below the ports that the kernel gives to connections: there one could be taken meanwhile."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 class Daemon:

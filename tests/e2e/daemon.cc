@@ -22,16 +22,25 @@ using std::chrono::milliseconds;
 namespace {
 
 /// A port that was free a moment ago.
+/// A port that nobody listens on, below those that the kernel gives to connections: there one could
+/// be taken before larderd listens on it.
 std::uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  ::bind(fd, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(fd);
-  return ntohs(address.sin_port);
+  static std::uint32_t next = static_cast<std::uint32_t>(::getpid());
+  for (int tried = 0; tried < 1000; ++tried) {
+    constexpr std::uint32_t kFirst = 20'000;
+    constexpr std::uint32_t kPorts = 12'000;
+    const auto port = static_cast<std::uint16_t>(kFirst + next++ * 7 % kPorts);
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    ::close(fd);
+    if (bound == 0) return port;
+  }
+  BOOST_FAIL("no free port");
+  return 0;
 }
 
 /// fork and exec; output goes to `output_file`. The child dies with the test.
