@@ -424,7 +424,7 @@ class Run : SessionFrames {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // Of text that is no UTF-8 it would tell each time.
-  silence_wire_log();
+  larder::silence_wire_log();
   larder::Run(data, size).run();
   return 0;
 }
