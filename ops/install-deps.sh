@@ -2,7 +2,7 @@
 # Installs the Debian 12 packages that Larder needs; those that are there already cost nothing.
 #
 #   ops/install-deps.sh          to build, run and test
-#   ops/install-deps.sh --all    and what only ops/test.sh needs: clang (fuzzers), clang-format, clang-tidy
+#   ops/install-deps.sh --all    and what only ops/test.sh needs: clang (fuzzers), clang-format, clang-tidy, dpkg-dev (packages)
 #
 # Works as root or with sudo. Needs a Debian mirror only when a package is missing.
 set -euo pipefail
@@ -14,7 +14,7 @@ build=(
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
   libboost-test-dev libbenchmark-dev librapidcheck-dev
 )
-checks=(clang clang-format clang-tidy libclang-rt-dev)
+checks=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 
 wanted=("${build[@]}")
 case "${1:-}" in
