@@ -251,7 +251,7 @@ void Engine::take_submitted() {
   if (link_ != nullptr) flush(now);
   if (driver_ == nullptr) {
     wake_background();
-  } else if (link_ != nullptr && (!link_->writer().empty() || now + shortest < driver_until_)) {
+  } else if (link_ != nullptr && (!link_->writer().empty() || shortest < driver_until_ - now)) {
     wake_driver();
   }
 }
