@@ -21,9 +21,9 @@ class RegionBook {
  public:
   /// Maps `fd` under the client's number; errors name the field and the limit.
   absl::Status add(std::uint32_t region, const Fd& fd, Bytes bytes);
-  /// The number is free at once. NOT_FOUND when this session has no such region.
+  /// The number is free at once. NOT_FOUND when there is no such region.
   absl::Status remove(std::uint32_t region);
-  /// Null when this session has no such region.
+  /// Null when there is no such region.
   RegionRef find(std::uint32_t region) const;
   /// Of all regions that are mapped, those that only puts hold included.
   std::uint64_t mapped_bytes() const { return *bytes_; }

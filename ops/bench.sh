@@ -9,6 +9,7 @@
 #                                 $PEERS_DIR: see tests/bench/peers/README.md)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ops/processes.sh
 
 quick=
 peers=
@@ -43,14 +44,14 @@ export PATH=$bin:$PATH
 daemon='' dir='' load=''
 stop_daemon() { # [SIGNAL]
   [ -n "$daemon" ] || return 0
-  kill "-${1:-TERM}" "$daemon" 2>/dev/null || true
-  wait "$daemon" 2>/dev/null || true
+  local pid=$daemon
   daemon=
+  end_process "$pid" "${1:-TERM}"
 }
 finish() {
-  if [ -n "$load" ]; then kill "$load" 2>/dev/null || true; fi
-  stop_daemon
   if [ -n "$dir" ]; then rm -rf "$dir"; fi
+  if [ -n "$load" ]; then end_process "$load" KILL; fi
+  stop_daemon
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -61,7 +62,7 @@ room_mib() { # what slabs can have, in MiB: a third of the memory stays free
   place=$(df --output=avail -BM /dev/shm | tail -n 1 | tr -dc 0-9)
   echo $((memory < place ? memory : place))
 }
-dir=$(mktemp -d /dev/shm/larder-bench-XXXXXX)
+dir=$(mktemp -d -p /dev/shm --suffix=.larder-bench)
 export LARDER_SERVER=$dir/larderd.sock
 tcp=
 
@@ -78,7 +79,8 @@ start_daemon() { # CAPACITY [FLAG…]: waits until it serves
       if ! kill -0 "$daemon" 2>/dev/null || [ $SECONDS -gt $until ]; then break; fi
     done
     if kill -0 "$daemon" 2>/dev/null; then return 0; fi
-    wait "$daemon" 2>/dev/null || true
+    wait "$daemon" || echo "larderd ended with status $?" >&2
+    daemon=
   done
   cat "$dir/larderd.err" "$dir/larderd.log" >&2
   exit 1
@@ -171,8 +173,7 @@ restart_row() {
   larder put probe "$dir/probe" >/dev/null || return 1
   blocks=$(stat_of blocks)
   stop_daemon KILL
-  kill "$load" 2>/dev/null || true
-  wait "$load" 2>/dev/null || true
+  end_process "$load" KILL
   load=
   begun=$(date +%s%N)
   start_daemon "${mib}MiB"

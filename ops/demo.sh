@@ -4,6 +4,7 @@
 # stops what it started. May be run again and again; touches no other larderd.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ops/processes.sh
 
 readonly capacity=655360000 # 10,000 blocks of 64 KiB
 readonly trace=tests/data/traces/conversation_trace.jsonl.zst
@@ -17,11 +18,10 @@ ops/build.sh release larder larderd
 dir=
 daemon=
 stop() {
-  if [ -n "$daemon" ]; then
-    kill -TERM "$daemon" 2>/dev/null || true
-    wait "$daemon" 2>/dev/null || true
-  fi
+  local pid=$daemon
+  daemon=
   if [ -n "$dir" ]; then rm -rf "$dir"; fi
+  if [ -n "$pid" ]; then end_process "$pid"; fi
 }
 trap stop EXIT
 trap 'exit 130' INT TERM
@@ -33,7 +33,7 @@ if [ "${room:-0}" -lt $((capacity + capacity / 10)) ]; then
   place=${TMPDIR:-/tmp}
   echo "/dev/shm has only ${room:-0} bytes free: slabs go to $place"
 fi
-dir=$(mktemp -d "$place/larder-demo-XXXXXX")
+dir=$(mktemp -d -p "$place" --suffix=.larder-demo)
 export PATH=$PWD/build/release/bin:$PATH
 export LARDER_SERVER=$dir/larderd.sock
 
@@ -46,8 +46,8 @@ start() { # PORT; true when it answers
     kill -0 "$daemon" 2>/dev/null || break
     sleep 0.1
   done
-  kill -TERM "$daemon" 2>/dev/null || true
-  wait "$daemon" 2>/dev/null || true
+  echo "no larderd at port $1"
+  if end_process "$daemon"; then echo "it did not answer"; fi
   daemon=
   return 1
 }
@@ -63,7 +63,7 @@ for _ in 1 2 3; do # a port that is taken is tried no second time
 done
 if [ -z "$port" ]; then
   echo "larderd did not start:" >&2
-  cat "$dir/larderd.err" "$dir/larderd.log" >&2 2>/dev/null || true
+  cat "$dir"/larderd.* >&2
   exit 1
 fi
 

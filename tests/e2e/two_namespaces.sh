@@ -3,17 +3,17 @@
 # nothing in common but the directory of socket and slabs. two_namespaces.sh BIN_DIR; 77: skipped.
 set -euo pipefail
 bin=$(cd "$1" && pwd)
+source "$(dirname "$0")/../../ops/processes.sh"
 
 if ! unshare --mount --pid --fork true 2>/dev/null; then
   echo "skipped: unshare is not permitted here (root or CAP_SYS_ADMIN is needed)"
   exit 77
 fi
-shared=$(mktemp -d /dev/shm/larder-test-XXXXXX)
+shared=$(mktemp -d -p /dev/shm --suffix=.larder-test)
 daemon=
 finish() {
   if [ -n "$daemon" ]; then
-    kill -KILL "$daemon" 2>/dev/null || true  # unshare ignores SIGTERM; larderd goes with it
-    wait "$daemon" 2>/dev/null || true
+    end_process "$daemon" KILL  # unshare ignores SIGTERM; larderd goes with it
   fi
   rm -rf "$shared"
 }

@@ -7,6 +7,7 @@
 #   PEERS_LARDER  directory of larder and larderd; default build/release/bin
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../../../ops/processes.sh"
 readonly here out=${1:?usage: run.sh OUT.jsonl [PASSES [SECONDS]]} passes=${2:-5} seconds=${3:-1}
 export PEERS_DIR=${PEERS_DIR:-$HOME/.cache/larder-peers}
 readonly peers=$PEERS_DIR python=$PEERS_DIR/python/bin/python
@@ -15,19 +16,19 @@ readonly space=larder-peers-$$ limit=180 # seconds that one peer may take a pass
 "$here/install.sh" >&2
 libraries=$(find "$peers/root" -name '*.so*' -printf '%h\n' | sort -u | paste -sd:)
 
-dir=$(mktemp -d /dev/shm/larder-peers-XXXXXX)
+mooncake=
+dir=$(mktemp -d -p /dev/shm --suffix=.larder-peers)
 started=()
 end_all() {
   for pid in ${started[@]+"${started[@]}"}; do
-    kill "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
+    end_process "$pid" KILL
   done
   started=()
 }
 finish() {
   end_all
-  ip netns del "$space" 2>/dev/null || true
   rm -rf "$dir"
+  if [ -n "$mooncake" ]; then ip netns del "$space"; fi
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -74,18 +75,19 @@ mooncake_pass() {
   "${inside[@]}" timeout "$limit" "$python" "$here/mooncake_peer.py" measure "$seconds" 2>"$dir/mooncake.err"
 }
 
-mooncake=1
-if ! ip netns add "$space" 2>/dev/null || ! ip netns exec "$space" ip link set lo up; then
+if ip netns add "$space" 2>/dev/null; then
+  mooncake=1
+  ip netns exec "$space" ip link set lo up
+else
   echo "no network namespace: Mooncake Store is left out" >&2
-  mooncake=
 fi
-redis=$(find "$peers/root/usr/bin" -name redis-server | head -n 1)
+redis=$(find "$peers/root" -type f -name redis-server | head -n 1)
 : >"$out"
 failed=
 turn() { # NAME FUNCTION ARGS…
   local name=$1
   shift
-  "$@" >>"$out" || { failed="$failed $name"; tail -n 3 "$dir"/*.err "$dir"/*.log >&2 || true; }
+  "$@" >>"$out" || { failed="$failed $name"; find "$dir" -name '*.err' -o -name '*.log' | xargs -r tail -n 3 >&2; }
   end_all
   rm -rf "${dir:?}"/*
 }
