@@ -5,11 +5,7 @@
 namespace larder {
 
 absl::StatusOr<double> evictions_of(Client& client) {
-  LARDER_ASSIGN_OR_RETURN(const Client::ServerStats stats, client.server_stats());
-  for (const auto& [name, value] : stats.values) {
-    if (name == "evictions") return value;
-  }
-  return absl::InternalError("larderd does not tell its evictions");
+  return figure_of(client, "evictions");
 }
 
 absl::Status fill_store(Client& client, BenchSet& set) {

@@ -77,12 +77,17 @@ const char* word_of(KeyStatus status) {
   return "unknown";
 }
 
-absl::StatusOr<std::uint64_t> capacity_of(Client& client) {
+absl::StatusOr<double> figure_of(Client& client, const std::string& name) {
   LARDER_ASSIGN_OR_RETURN(const Client::ServerStats stats, client.server_stats());
-  for (const auto& [name, value] : stats.values) {
-    if (name == "capacity_bytes") return static_cast<std::uint64_t>(value);
+  for (const auto& [known, value] : stats.values) {
+    if (known == name) return value;
   }
-  return absl::InternalError("larderd does not tell its capacity_bytes");
+  return absl::InternalError("larderd does not tell its " + name);
+}
+
+absl::StatusOr<std::uint64_t> capacity_of(Client& client) {
+  LARDER_ASSIGN_OR_RETURN(const double bytes, figure_of(client, "capacity_bytes"));
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace larder

@@ -37,7 +37,9 @@ absl::Status status_of(const Completion& completion);
 /// "hit", "miss", …: a word for scripts.
 const char* word_of(KeyStatus status);
 
-/// Bytes of blocks that the daemon may hold; INTERNAL when it does not say.
+/// One of the daemon's figures, as `larder status` names it; INTERNAL when it does not tell.
+absl::StatusOr<double> figure_of(Client& client, const std::string& name);
+/// Bytes of blocks that the daemon may hold.
 absl::StatusOr<std::uint64_t> capacity_of(Client& client);
 
 }  // namespace larder

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ops/report.h"
+#include "store/hash_text.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 

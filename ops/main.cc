@@ -1,5 +1,6 @@
 // The `larder` command: flags in, one of the commands of this folder, an exit code out.
 
+#include <charconv>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -38,8 +39,10 @@ CLI::App* add_command(CLI::App& app, Choice& choice, const char* name, const cha
                       const char* example, std::shared_ptr<Command> command) {
   CLI::App* const sub = app.add_subcommand(name, help);
   sub->footer(fmt::format("Example: {}", example));
-  sub->final_callback([&choice, name, command] {
-    choice = {name, [command] { return run(*command); }};
+  const bool nested = app.get_parent() != nullptr;
+  const std::string path = nested ? fmt::format("{} {}", app.get_name(), name) : name;
+  sub->final_callback([&choice, path, command] {
+    choice = {path, [command] { return run(*command); }};
   });
   return sub;
 }
@@ -107,7 +110,7 @@ void add_target(CLI::App* sub, Target& target) {
 
 void add_byte_commands(CLI::App& app, Choice& choice) {
   auto put = std::make_shared<PutCommand>();
-  CLI::App* sub = add_command(app, choice, "put", "store a file's bytes under a name",
+  CLI::App* sub = add_command(app, choice, "put", "store 256 B to 1 GiB of a file under a name",
                               "larder put prompt-7 kv.bin", put);
   sub->add_option("name", put->name, "any text")->required();
   sub->add_option("file", put->file, "-: standard input")->capture_default_str();
@@ -226,7 +229,10 @@ void add_sizes(CLI::App* sub, const std::shared_ptr<BenchOptions>& options) {
            options->sizes.clear();
            for (const std::string& size : sizes) {
              const auto bytes = parse_bytes(size);
-             if (!bytes.ok()) throw CLI::ValidationError("--size", size);
+             if (!bytes.ok()) {
+               throw CLI::ValidationError(
+                   "--size", fmt::format("{} {}", size, std::string(bytes.status().message())));
+             }
              options->sizes.push_back(bytes->count);
            }
          },
@@ -335,6 +341,25 @@ std::optional<std::string> unknown_command(const CLI::App& app, int argc, const 
   return std::nullopt;
 }
 
+/// CLI11 reads -1 and 2^64 as numbers without a sign, too.
+const CLI::Validator kWhole(
+    [](const std::string& text) {
+      std::uint64_t value = 0;
+      const char* end = text.data() + text.size();
+      const auto [at, error] = std::from_chars(text.data(), end, value);
+      const bool whole = error == std::errc() && at == end;
+      return whole ? "" : fmt::format("{}: must be a whole number, 0 to {}", text, ~0ULL);
+    },
+    "");
+
+void check_whole_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name().starts_with("UINT")) option->check(kWhole);
+  }
+  for (CLI::App* sub : app.get_subcommands([](CLI::App*) { return true; }))
+    check_whole_numbers(*sub);
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app{"larder: looks at a running larderd, moves blocks, measures, replays traces"};
   app.name("larder");
@@ -352,6 +377,7 @@ int main_of(int argc, char** argv) {
   add_bench(app, choice);
   add_replay(app, choice);
   add_config(app, choice);
+  check_whole_numbers(app);
   if (const auto line = unknown_command(app, argc, argv)) {
     fmt::print(stderr, "{}\n", *line);
     return static_cast<int>(ExitCode::kUsage);

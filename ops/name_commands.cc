@@ -22,14 +22,17 @@ absl::StatusOr<ExitCode> answer(const std::vector<std::string>& names, const Com
   report.name_rows("names");
   bool all = true;
   bool refused = false;
+  bool no_room = false;
   for (std::size_t n = 0; n < names.size(); ++n) {
     const KeyStatus status = completion.keys.at(n);
     all = all && status == KeyStatus::kOk;
+    no_room = no_room || status == KeyStatus::kNoSpace;
     refused = refused || (status != KeyStatus::kOk && status != KeyStatus::kMiss);
     report.add_row(
         {{"name", names[n]}, {"status", status == KeyStatus::kOk ? done : word_of(status)}});
   }
   report.print(json);
+  if (no_room) return ExitCode::kUnavailable;  // as of a put
   if (refused) return ExitCode::kFailure;
   return all ? ExitCode::kOk : ExitCode::kMiss;
 }

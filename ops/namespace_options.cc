@@ -21,15 +21,6 @@ NamespaceSpec NamespaceOptions::spec() const {
   return spec;
 }
 
-std::string hash_text(const BlockHash& hash) {
-  std::string out;
-  for (const std::uint64_t half : {hash.high, hash.low}) {
-    for (int shift = 0; shift < 64; shift += 8)
-      out += fmt::format("{:02x}", half >> shift & 0xff);
-  }
-  return out;
-}
-
 absl::StatusOr<BlockHash> parse_hash(const std::string& text) {
   constexpr std::size_t kDigits = 32;
   if (text.size() != kDigits ||

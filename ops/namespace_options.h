@@ -20,9 +20,7 @@ struct NamespaceOptions {
   NamespaceSpec spec() const;
 };
 
-/// 32 hex digits, in the order of the bytes.
-std::string hash_text(const BlockHash& hash);
-/// INVALID_ARGUMENT.
+/// Of 32 hex digits, as hash_text() gives them. INVALID_ARGUMENT.
 absl::StatusOr<BlockHash> parse_hash(const std::string& text);
 
 }  // namespace larder

@@ -52,6 +52,15 @@ class ProgressBar {
   std::uint64_t total_;
 };
 
+/// A daemon that does not allow it refuses the beginning of each request, which nobody waits for.
+absl::Status check_trace_time(const ConnectionOptions& connection) {
+  LARDER_ASSIGN_OR_RETURN(const auto client, connect(connection));
+  LARDER_ASSIGN_OR_RETURN(const double allowed, figure_of(*client, "allow_trace_time"));
+  if (allowed != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--trace-time: this larderd takes no time of its clients; start it with --allow-trace-time");
+}
+
 }  // namespace
 
 absl::Status ReplayOptions::validate() const {
@@ -112,6 +121,7 @@ absl::StatusOr<ExitCode> run(const ReplayOptions& given) {
   if (options.seed.empty()) {
     options.seed = fmt::format("run-{}-{}", getpid(), clock_now().time_since_epoch().count());
   }
+  if (options.trace_time) LARDER_RETURN_IF_ERROR(check_trace_time(options.connection));
   LARDER_ASSIGN_OR_RETURN(const ReplayResult result, replay(options, trace));
   replay_report(result, options.json).print(options.json);
   if (result.wrong_bytes > 0 || result.errors > 0) return ExitCode::kFailure;

@@ -22,8 +22,19 @@ Json to_json(const Report::Row& row) {
   return object;
 }
 
+/// Names are anybody's bytes: none of them may steer the terminal or break a line of a table.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    out += control ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return out;
+}
+
 std::string to_text(const Report::Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
   if (const auto* count = std::get_if<std::uint64_t>(&value)) return fmt::format("{}", *count);
   const double number = std::get<double>(value);

@@ -5,6 +5,7 @@
 #include "ops/connection.h"
 #include "ops/namespace_options.h"
 #include "store/chain.h"
+#include "store/hash_text.h"
 
 namespace larder {
 
