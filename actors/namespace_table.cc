@@ -86,6 +86,16 @@ std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
 
 }  // namespace
 
+NamespaceTable::Hooks NamespaceTable::hooks_of(NodeStore& store) {
+  Hooks hooks;
+  hooks.added = [&store](const NamespaceInfo& ns) {
+    store.unit_shapes.set(ns.id, unit_shape(ns.spec));
+  };
+  hooks.forgotten = [&store](NamespaceId ns) { store.unit_shapes.remove(ns); };
+  hooks.with_blocks = [&store] { return store.namespaces_in_use(); };
+  return hooks;
+}
+
 absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Hooks hooks) {
   NamespaceTable table;
   table.file_ = std::move(file);

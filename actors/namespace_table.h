@@ -12,6 +12,7 @@
 
 #include "store/mutex.h"
 #include "store/namespace_spec.h"
+#include "store/node_store.h"
 #include "store/types.h"
 
 namespace larder {
@@ -46,6 +47,8 @@ class NamespaceTable {
       return absl::flat_hash_set<NamespaceId>();
     };
   };
+  /// Those of a node's store, which outlives the table.
+  static Hooks hooks_of(NodeStore& store);
   /// Blocks are looked at for what may be forgotten at most once in this time.
   static constexpr Duration kSweepInterval = std::chrono::seconds(1);
 

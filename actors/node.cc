@@ -107,14 +107,9 @@ absl::Status Node::Impl::open_store() {
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
   tokens.set(std::move(loaded));
   // Shapes first: re-adopted blocks form units by them.
-  NamespaceTable::Hooks hooks;
-  hooks.added = [this](const NamespaceInfo& ns) {
-    store.unit_shapes.set(ns.id, unit_shape(ns.spec));
-  };
-  hooks.forgotten = [this](NamespaceId ns) { store.unit_shapes.remove(ns); };
-  hooks.with_blocks = [this] { return store.namespaces_in_use(); };
-  LARDER_ASSIGN_OR_RETURN(NamespaceTable table,
-                          NamespaceTable::load(dir.path() + "/namespaces", std::move(hooks)));
+  LARDER_ASSIGN_OR_RETURN(
+      NamespaceTable table,
+      NamespaceTable::load(dir.path() + "/namespaces", NamespaceTable::hooks_of(store)));
   namespaces = std::make_shared<NamespaceTable>(std::move(table));
   LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
     return namespaces->tenant_id(tenant);
@@ -199,8 +194,10 @@ absl::Status Node::Impl::start_io() {
                                 .counters_of_shards = counters,
                                 .node_id = dir.node_id(),
                                 .incarnation = dir.incarnation(),
+                                .log = log,
                                 .io_threads = {},
-                                .pins = {}});
+                                .pins = {},
+                                .suspects = {}});
   // Session ids name writers in slot headers: they must not repeat over restarts.
   context->next_session = dir.incarnation() << 32 | 1;
   for (std::uint32_t i = 0; i < config.io_threads; ++i) {
@@ -215,12 +212,7 @@ absl::Status Node::Impl::start_io() {
 }
 
 absl::Status Node::Impl::start_scrubber() {
-  scrubber = std::make_unique<Scrubber>(
-      Scrubber::Options{.store = &store,
-                        .shards = &core->shards(),
-                        .metrics = &metrics,
-                        .mib_s = [this] { return live_config.get().scrub_mib_s; },
-                        .log = log});
+  scrubber = std::make_unique<Scrubber>(*context);
   return scrubber->start();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/config.h"
+#include "actors/corrupt_block.h"
 #include "actors/live.h"
 #include "actors/metrics.h"
 #include "actors/pin_table.h"
@@ -33,6 +34,7 @@ struct NodeContext {
   std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;
   std::string node_id;  ///< UUID kept in the runtime directory
   std::uint64_t incarnation = 0;
+  std::function<void(const std::string&)> log;  ///< one line; any thread
   std::vector<IoThread*> io_threads;
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};
@@ -40,8 +42,15 @@ struct NodeContext {
   /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
   std::atomic<std::uint64_t> pinned_bytes{0};
   PinTable pins;
+  Suspects suspects;
 
   const Config& config() const { return live_config.get(); }
+  /// Bytes that requests' pins and explicit pins may hold together.
+  std::uint64_t pin_quota() const {
+    const std::uint64_t capacity = store.ledger.capacity().count;
+    const std::uint64_t percent = config().pin_quota_percent;
+    return capacity / 100 * percent + capacity % 100 * percent / 100;
+  }
 
   /// Sums over the shards, by name.
   std::vector<std::pair<std::string, std::uint64_t>> shard_counters() const {

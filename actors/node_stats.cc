@@ -42,6 +42,7 @@ NodeFigures collect_stats(const NodeContext& node) {
   for (auto& gauge : collect_gauges(node))
     all.push_back(std::move(gauge));
   all.emplace_back("spin_us", static_cast<double>(node.config().spin_us));
+  all.emplace_back("allow_trace_time", node.config().allow_trace_time ? 1 : 0);
   return all;
 }
 

@@ -1,10 +1,12 @@
 #include "actors/runtime_dir.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -34,6 +36,15 @@ std::string make_uuid() {
   return text;
 }
 
+bool is_uuid(const std::string& text) {
+  constexpr std::string_view kPattern = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::equal(text.begin(), text.end(), kPattern.begin(), kPattern.end(),
+                    [](char c, char wanted) {
+                      if (wanted == '-') return c == '-';
+                      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                    });
+}
+
 }  // namespace
 
 absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
@@ -51,11 +62,11 @@ absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
       {.name = fmt::format("runtime_dir {}", path),
        .remedy = fmt::format("chmod 700 {}, remove it, or choose another --runtime-dir", path),
        .may_be_linked_to = true}));
-  const std::string file = path + "/lock";
-  dir.lock_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  // The directory itself is locked: a lock file can be removed while its owner runs.
+  dir.lock_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir.lock_.valid()) {
     return absl::PermissionDeniedError(
-        fmt::format("runtime_dir {}: cannot be written: {}", path, std::strerror(errno)));
+        fmt::format("runtime_dir {}: cannot be opened: {}", path, std::strerror(errno)));
   }
   if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(fmt::format(
@@ -68,11 +79,18 @@ absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
 
 absl::Status RuntimeDir::identify() {
   const std::string file = path_ + "/node";
-  {
-    std::ifstream in(file);
+  if (std::ifstream in(file); in) {
     in >> node_id_ >> incarnation_;
+    if (!in || !is_uuid(node_id_)) {
+      return absl::DataLossError(
+          fmt::format("{}: not a UUID and a count of starts; remove the file: the node gets a new "
+                      "identity, and "
+                      "its blocks stay",
+                      file));
+    }
+  } else {
+    node_id_ = make_uuid();
   }
-  if (node_id_.empty()) node_id_ = make_uuid();
   incarnation_ += 1;
   const std::string temporary = file + ".new";
   std::ofstream out(temporary, std::ios::trunc);

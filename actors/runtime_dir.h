@@ -13,7 +13,8 @@ namespace larder {
 class RuntimeDir {
  public:
   /// Makes it if needed (mode 700). PERMISSION_DENIED when it cannot be written, or is another's,
-  /// or others may write in it; FAILED_PRECONDITION when another daemon has it.
+  /// or others may write in it; FAILED_PRECONDITION when another daemon has it; DATA_LOSS when its
+  /// identity cannot be read.
   static absl::StatusOr<RuntimeDir> lock(const std::string& path);
 
   const std::string& path() const { return path_; }

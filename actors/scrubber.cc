@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "actors/clock.h"
+#include "actors/corrupt_block.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
 
@@ -29,7 +28,7 @@ BlockKey key_of(const Entry& entry) {
 }  // namespace
 
 absl::Status Scrubber::start() {
-  LARDER_ASSIGN_OR_RETURN(auto reader, options_.store->domain.register_reader());
+  LARDER_ASSIGN_OR_RETURN(auto reader, node_.store.domain.register_reader());
   thread_ = std::thread([this, mine = std::move(reader)]() mutable { run(std::move(mine)); });
   return absl::OkStatus();
 }
@@ -42,11 +41,9 @@ void Scrubber::stop() {
 void Scrubber::run(QuiescenceDomain::Reader reader) {
   Duration owed{0};  // sleep for what was read: few long naps cost less than many short ones
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const std::uint32_t mib_s = options_.mib_s();
-    const std::uint64_t bytes = mib_s > 0 ? step() : 0;
-    if (mib_s > 0) {
-      owed += std::chrono::nanoseconds(bytes * 1'000'000'000 / (std::uint64_t{mib_s} << 20));
-    }
+    const std::uint64_t bytes = step();
+    const std::uint64_t rate = std::uint64_t{node_.config().scrub_mib_s} << 20;
+    if (rate > 0) owed += std::chrono::nanoseconds(bytes * 1'000'000'000 / rate);
     reader.quiescent();
     if (bytes > 0 && owed < kNapMax) continue;
     reader.offline();
@@ -66,50 +63,46 @@ void Scrubber::nap(Duration time) {
 }
 
 std::uint64_t Scrubber::step() {
+  while (const auto suspect = node_.suspects.take()) {
+    const EntryId id = node_.store.indexes[suspect->shard.value()]->find(suspect->key);
+    if (const std::uint64_t bytes = check(*suspect, id, "get"); bytes > 0) return bytes;
+  }
+  return node_.config().scrub_mib_s > 0 ? next_of_round() : 0;
+}
+
+std::uint64_t Scrubber::next_of_round() {
   for (std::uint32_t looked = 0; looked < kEntriesStep; ++looked) {
-    Index& index = *options_.store->indexes[shard_];
+    const Index& index = *node_.store.indexes[shard_];
     if (entry_ >= index.entry_limit()) {
       entry_ = 0;
-      shard_ = (shard_ + 1) % options_.store->shards();
+      shard_ = (shard_ + 1) % node_.store.shards();
       return 0;  // an empty store costs a look each nap
     }
-    if (const std::uint64_t bytes = check(index, ShardId(shard_), EntryId(entry_++)); bytes > 0) {
+    const EntryId id(entry_++);
+    const Entry& entry = index.entry(id);
+    const auto word = EntryWord::unpack(entry.word.load(std::memory_order_acquire));
+    if (word.state != EntryState::kCommitted) continue;
+    if (const std::uint64_t bytes = check({key_of(entry), ShardId(shard_)}, id, "scrub")) {
       return bytes;
     }
   }
   return 0;
 }
 
-std::uint64_t Scrubber::check(Index& index, ShardId shard, EntryId id) {
-  const Entry& entry = index.entry(id);
-  const EntryWord word = EntryWord::unpack(entry.word.load(std::memory_order_acquire));
-  if (word.state != EntryState::kCommitted) return 0;
-  const BlockKey key = key_of(entry);
-  const auto held = index.lease(id, key);
+std::uint64_t Scrubber::check(const LocatedKey& at, EntryId id, const char* found_by) {
+  const auto held = hold(node_.store, at, id);
   if (!held) return 0;
-  const Slab* slab = options_.store->slabs.find(held->slot.slab);
-  bool good = true;
-  if (slab != nullptr) {
-    Checksum sum;
-    good = checksum_guarded(slab->data(held->slot.slot), held->length.count, sum) &&
-           sum.value() == slab->header(held->slot.slot)->checksum;
-  }
-  index.release(id);
-  if (!good) condemn(shard, key);
-  count(options_.metrics->scrubbed_blocks);
-  count(options_.metrics->scrubbed_bytes, held->length.count);
-  return held->length.count;
-}
-
-void Scrubber::condemn(ShardId shard, const BlockKey& key) {
-  auto note = std::make_shared<QuarantineNote>();
-  note->key = key;
-  options_.shards->send(shard, std::shared_ptr<const QuarantineNote>(note));
-  count(options_.metrics->blocks_quarantined);
-  options_.log(fmt::format(
-      "block_corrupt found_by=scrub ns={:016x} hash={:016x}{:016x} group={} "
-      "rank={}",
-      key.ns.value(), key.hash.high, key.hash.low, key.group.value(), key.rank.value()));
+  const SlotRef slot = held->hold.slot;
+  const std::uint64_t length = held->hold.length.count;
+  const Slab* slab = node_.store.slabs.find(slot.slab);
+  Checksum sum;
+  const bool good = slab == nullptr || (checksum_guarded(slab->data(slot.slot), length, sum) &&
+                                        sum.value() == slab->header(slot.slot)->checksum);
+  release(node_.store, *held);
+  if (!good) condemn(node_, at, found_by);
+  count(node_.metrics.scrubbed_blocks);
+  count(node_.metrics.scrubbed_bytes, length);
+  return length;
 }
 
 }  // namespace larder

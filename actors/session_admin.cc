@@ -61,8 +61,7 @@ void Session::pin(const Call& call) {
   if (!ns) return;
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
-  const std::uint64_t quota =
-      node_.store.ledger.capacity().count / 100 * node_.config().pin_quota_percent;
+  const std::uint64_t quota = node_.pin_quota();
   const Time until =
       body.ttl_ms() == 0 ? Time::max() : now_ + std::chrono::milliseconds(body.ttl_ms());
   std::vector<wire::PutResult> results;

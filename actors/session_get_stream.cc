@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/clock.h"
+#include "actors/corrupt_block.h"
 #include "actors/session_limits.h"
 #include "store/limits.h"
 #include "transport/frame_head.h"
@@ -57,6 +58,17 @@ GetOp::GetOp(Session& session, std::uint64_t id, std::vector<wire::GetResult> re
   }
 }
 
+GetOp::~GetOp() {
+  leave_to_scrub();
+}
+
+/// A client that doubts a block and is gone before the answer was right to doubt it all the same.
+void GetOp::leave_to_scrub() {
+  if (state_ != State::kVerifying) return;
+  for (std::size_t n = next_; n < held_.size(); ++n)
+    session_.node().suspects.add(held_[n]->held().at);
+}
+
 void GetOp::start(Time now) {
   began_ = now;
   if (verify_ && !held_.empty()) return;
@@ -95,11 +107,7 @@ void GetOp::verify_some(std::size_t& budget) {
 
 void GetOp::verified(bool good) {
   if (good) return;
-  const LocatedKey at = held_[next_]->held().at;
-  auto note = std::make_shared<QuarantineNote>();
-  note->key = at.key;
-  session_.node().shards.send(at.shard, std::shared_ptr<const QuarantineNote>(note));
-  count(session_.node().metrics.blocks_quarantined);
+  condemn(session_.node(), held_[next_]->held().at, "get");
   results_[held_key_[next_]] = {};
   results_[held_key_[next_]].status = static_cast<std::uint16_t>(KeyStatus::kMiss);
   held_[next_] = nullptr;
@@ -176,6 +184,7 @@ void GetOp::on_time(Time /*now*/) {}
 
 void GetOp::cancel() {
   if (state_ == State::kVerifying) {
+    leave_to_scrub();
     held_.clear();
     for (wire::GetResult& result : results_) {
       result = {};

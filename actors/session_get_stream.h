@@ -23,6 +23,8 @@ class GetOp : public SessionOp {
         std::vector<HeldBlock> held, std::vector<std::uint32_t> held_key, Duration lease,
         bool verify);
 
+  ~GetOp() override;
+
   void start(Time now);
 
   void on_answer(ShardCall& /*call*/) override {}
@@ -38,6 +40,7 @@ class GetOp : public SessionOp {
 
   void verify_some(std::size_t& budget);
   void verified(bool good);
+  void leave_to_scrub();
   void answer();
   void finish();
   void stream_some(std::size_t& budget);

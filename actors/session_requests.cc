@@ -45,8 +45,7 @@ void RequestBook::announce(SessionRequest& request) {
 }
 
 void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
-  const std::uint64_t quota =
-      node_.store.ledger.capacity().count / 100 * node_.config().pin_quota_percent;
+  const std::uint64_t quota = node_.pin_quota();
   const std::uint64_t length = held.hold.length.count;
   if (node_.pinned_bytes.fetch_add(length, std::memory_order_relaxed) + length > quota) {
     node_.pinned_bytes.fetch_sub(length, std::memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "actors/session.h"
+#include "transport/frame_name.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -95,15 +96,11 @@ void Session::check_grant() {
 
 absl::Status Session::check_right(const Call& call) const {
   const Right right = right_for(call.type);
-  if (right == Right::kRead && !grant_.read) {
-    return absl::PermissionDeniedError(
-        fmt::format("right: read is needed for call type {}, the token has it not",
-                    static_cast<int>(call.type)));
-  }
-  if (right == Right::kWrite && !grant_.write) {
-    return absl::PermissionDeniedError(
-        fmt::format("right: write is needed for call type {}, the token has it not",
-                    static_cast<int>(call.type)));
+  const bool allowed = right == Right::kRead ? grant_.read : right != Right::kWrite || grant_.write;
+  if (!allowed) {
+    return absl::PermissionDeniedError(fmt::format("right: {} needs {}, which the token has not",
+                                                   name_of(call.type),
+                                                   right == Right::kRead ? "read" : "write"));
   }
   return absl::OkStatus();
 }

@@ -122,6 +122,7 @@ class Engine {
   void schedule_releases(Time now);
   void hand_over();
   void keep_driven();
+  void send_the_rest();
   void lost(absl::StatusCode code, const std::string& why);
 
   // engine_background.cc: timers and connections

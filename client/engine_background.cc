@@ -5,6 +5,7 @@
 #include <random>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include "client/call.h"
@@ -20,6 +21,9 @@ constexpr Duration kBackoffMin = std::chrono::milliseconds(20);
 /// Between the end of an attempt to connect and the next one, whoever wants it.
 constexpr Duration kAttemptGap = std::chrono::milliseconds(20);
 constexpr Duration kBackoffMax = std::chrono::seconds(1);
+/// A client that is closed waits this long for room in its socket.
+constexpr Duration kLingerMax = std::chrono::milliseconds(100);
+constexpr int kLingerPollMs = 5;
 /// A client sends something this many times in a heartbeat, and renews as often in a lease.
 constexpr int kBeats = 3;
 
@@ -63,6 +67,7 @@ absl::Status Engine::start() {
 void Engine::stop() {
   {
     Lock lock = enter();
+    send_the_rest();
     stopping_ = true;
     take_submitted();
     if (link_ != nullptr) lost(absl::StatusCode::kCancelled, "the client is closed");
@@ -76,6 +81,21 @@ void Engine::stop() {
     callers_gone_.wait(lock, [this] { return callers_ == 0; });
   }
   if (thread_.joinable()) thread_.join();
+}
+
+/// What is queued when the client is closed: releases, and doubts about blocks that nobody will
+/// voice again. A daemon that does not read costs kLingerMax.
+void Engine::send_the_rest() {
+  if (link_ == nullptr) return;
+  link_->queue_releases();
+  const Time end = monotonic_now() + kLingerMax;
+  while (!link_->writer().empty() && monotonic_now() < end) {
+    std::size_t budget = FrameWriter::kQueueMax;
+    const IoResult result = link_->writer().flush(link_->fd(), budget);
+    if (result.state == IoState::kClosed || result.state == IoState::kFailed) return;
+    pollfd entry{link_->fd(), POLLOUT, 0};
+    if (!link_->writer().empty()) poll(&entry, 1, kLingerPollMs);
+  }
 }
 
 void Engine::background() {

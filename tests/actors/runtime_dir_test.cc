@@ -1,6 +1,7 @@
 #include "actors/runtime_dir.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <boost/test/unit_test.hpp>
@@ -41,6 +42,34 @@ BOOST_AUTO_TEST_CASE(one_that_others_may_write_in_is_refused) {
   }
   BOOST_REQUIRE(::chmod(dir.c_str(), 0755) == 0);
   BOOST_TEST(RuntimeDir::lock(dir).ok());
+}
+
+BOOST_AUTO_TEST_CASE(the_identity_stays_counts_starts_and_is_refused_when_damaged) {
+  std::string id;
+  for (std::uint64_t start = 1; start <= 3; ++start) {
+    const auto locked = RuntimeDir::lock(dir);
+    BOOST_REQUIRE(locked.ok());
+    BOOST_TEST(locked->incarnation() == start);
+    if (start == 1) id = locked->node_id();
+    BOOST_TEST(locked->node_id() == id);
+  }
+  for (const std::string& text : {std::string("\xff\xfe\x00garbage", 10),
+                                  std::string("not-a-uuid 3\n"), id, id + " x\n", std::string()}) {
+    std::ofstream(dir + "/node", std::ios::trunc) << text;
+    const auto locked = RuntimeDir::lock(dir);
+    BOOST_TEST((locked.status().code() == absl::StatusCode::kDataLoss));
+    BOOST_TEST(std::string(locked.status().message()).find("remove the file") != std::string::npos);
+  }
+  std::filesystem::remove(dir + "/node");
+  BOOST_TEST(RuntimeDir::lock(dir).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_daemon_is_refused_whatever_is_removed) {
+  const auto first = RuntimeDir::lock(dir);
+  BOOST_REQUIRE(first.ok());
+  for (const auto& entry : std::filesystem::directory_iterator(dir))
+    std::filesystem::remove(entry);
+  BOOST_TEST((RuntimeDir::lock(dir).status().code() == absl::StatusCode::kFailedPrecondition));
 }
 
 BOOST_AUTO_TEST_CASE(one_of_another_owner_is_refused_and_so_is_a_link_of_one) {

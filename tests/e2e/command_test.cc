@@ -1,6 +1,7 @@
 // The `larder` command against a daemon: what scripts and people rely on.
 
 #include <filesystem>
+#include <fstream>
 
 #include <boost/test/unit_test.hpp>
 #include <stdlib.h>
@@ -38,6 +39,23 @@ class RuntimeHome {
 
 void allow(const std::string& path, unsigned mode) {
   std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
+}
+
+/// Changes one byte of the block that is all `fill`, in the slab files below the running daemon.
+void flip_byte_of(const std::string& runtime_dir, char fill, std::size_t block) {
+  for (const auto& entry : std::filesystem::directory_iterator(runtime_dir)) {
+    if (entry.path().extension() != ".data") continue;
+    std::fstream slab(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes(block, 0);
+    for (std::size_t at = 0; slab.read(bytes.data(), static_cast<std::streamsize>(block));
+         at += block) {
+      if (bytes != std::string(block, fill)) continue;
+      slab.seekp(static_cast<std::streamoff>(at + block / 2));
+      slab.put(static_cast<char>(fill ^ 1));
+      return;
+    }
+  }
+  BOOST_ERROR("no block of " << fill);
 }
 
 }  // namespace
@@ -105,6 +123,81 @@ BOOST_AUTO_TEST_CASE(a_put_without_room_exits_with_3) {
   const Finished put = larder({"put", "name", bytes, "--server", daemon.socket()});
   BOOST_TEST(put.status == 3);
   BOOST_TEST(says(put, "no_space"));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_without_a_sign_take_none) {
+  sim::Daemon daemon;
+  for (const char* text : {"-1", "99999999999999999999", "1e3", "0x10", " 1"}) {
+    const Finished finished = larder({"ls", "--limit", text, "--server", daemon.socket()});
+    BOOST_TEST(finished.status == 2, text << ": " << finished.output);
+  }
+  BOOST_TEST(larder({"ls", "--limit", "3", "--server", daemon.socket()}).status == 0);
+  BOOST_TEST(larder({"pin", "x", "--ttl-seconds", "-5", "--server", daemon.socket()}).status == 2);
+  BOOST_TEST(larder({"replay", "t", "--workers", "-1"}).status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_pin_quota_is_exact_and_a_pin_without_room_exits_with_3) {
+  sim::Daemon daemon({.host_bytes = Bytes{4 << 20},
+                      .shards = 1,
+                      .flags = {"--pin-quota-percent", "50"},
+                      .environment = {},
+                      .program = {}});
+  const test::TempDir dir;
+  const std::string bytes = dir.file("bytes", std::string(1 << 20, 'x'));
+  for (const char* name : {"a", "b", "c"})
+    BOOST_TEST(larder({"put", name, bytes, "--server", daemon.socket()}).status == 0);
+  BOOST_TEST(larder({"pin", "a", "b", "--server", daemon.socket()}).status == 0);
+  const Finished beyond = larder({"pin", "c", "--server", daemon.socket()});
+  BOOST_TEST(beyond.status == 3);
+  BOOST_TEST(says(beyond, "no_space"));
+}
+
+BOOST_AUTO_TEST_CASE(trace_time_that_the_daemon_does_not_take_is_an_error) {
+  sim::Daemon daemon;
+  const test::TempDir dir;
+  const std::string trace = dir.file(
+      "t.jsonl", R"({"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]})"
+                 "\n");
+  const Finished finished =
+      larder({"replay", trace, "--trace-time", "--no-progress", "--server", daemon.socket()});
+  BOOST_TEST(finished.status == 2);
+  BOOST_TEST(says(finished, "--allow-trace-time"));
+}
+
+BOOST_AUTO_TEST_CASE(names_do_not_steer_the_terminal) {
+  sim::Daemon daemon;
+  const Finished finished =
+      larder({"match", "a\x1b[2J\nb", "\xc3\xa9", "--server", daemon.socket()});
+  BOOST_TEST(finished.status == 1);
+  BOOST_TEST(says(finished, "a\\x1b[2J\\x0ab"));
+  BOOST_TEST(says(finished, "\xc3\xa9"));
+}
+
+/// The process that finds a corrupt block ends at once; the daemon's own scrub is off.
+BOOST_AUTO_TEST_CASE(what_a_short_lived_client_finds_corrupt_is_out_of_service) {
+  sim::Daemon daemon({.host_bytes = Bytes{64 << 20},
+                      .shards = 1,
+                      .flags = {"--scrub-mib-s", "0"},
+                      .environment = {},
+                      .program = {}});
+  constexpr std::size_t kBlock = 1 << 20;
+  const test::TempDir dir;
+  for (int n = 0; n < 30; ++n) {
+    const std::string name = "block-" + std::to_string(n);
+    const std::string bytes = dir.file("bytes", std::string(kBlock, static_cast<char>('A' + n)));
+    BOOST_REQUIRE(larder({"put", name, bytes, "--server", daemon.socket()}).status == 0);
+    flip_byte_of(daemon.runtime_dir(), static_cast<char>('A' + n), kBlock);
+    BOOST_TEST(larder({"get", name, dir.path() + "/back", "--server", daemon.socket()}).status ==
+               1);
+    int status = 0;
+    for (int tries = 0; tries < 50 && status != 1; ++tries)
+      status = larder({"match", name, "--server", daemon.socket()}).status;
+    BOOST_TEST(status == 1, name << " is still said to be there");
+    BOOST_TEST(larder({"put", name, bytes, "--server", daemon.socket()}).status == 0);
+    BOOST_TEST(larder({"get", name, dir.path() + "/back", "--server", daemon.socket()}).status ==
+               0);
+  }
+  BOOST_TEST(daemon.log().find("block_corrupt found_by=get") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_default_socket_is_used_only_in_a_directory_of_ours) {

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "store/chain.h"
 #include "store/checksum.h"
 #include "tests/session/lone_session.h"
 #include "transport/namespace_wire.h"
@@ -25,13 +26,7 @@ struct Fixture {
     work();
     for (std::uint64_t n = 1; n <= 20; ++n)
       put(n);
-    Scrubber::Options options;
-    options.store = &node.store();
-    options.shards = &node.shards();
-    options.metrics = &metrics;
-    options.mib_s = [] { return 10'000U; };
-    options.log = [this](const std::string& line) { log.push_back(line); };
-    scrubber.emplace(std::move(options));
+    scrubber.emplace(node.context());
   }
 
   static NamespaceSpec spec() {
@@ -90,8 +85,6 @@ struct Fixture {
 
   Time now = Time(std::chrono::hours(1));
   std::uint64_t ids = 0;
-  NodeMetrics metrics;
-  std::vector<std::string> log;
   sim::SessionNode node{{.capacity = Bytes{1 << 20}, .shards = 2, .now = [this] { return now; }}};
   sim::LoneSession client{node, {.id = 1, .is_unix = false}, now};
   std::optional<Scrubber> scrubber;
@@ -103,28 +96,74 @@ BOOST_FIXTURE_TEST_SUITE(scrub, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_flipped_bit_is_quarantined_and_all_else_stays) {
   scrub_all();
-  BOOST_TEST(metrics.blocks_quarantined == 0U);
-  BOOST_TEST(metrics.scrubbed_blocks >= 20U);
+  BOOST_TEST(node.metrics().blocks_quarantined == 0U);
+  BOOST_TEST(node.metrics().scrubbed_blocks >= 20U);
 
   first_byte(7) ^= std::byte{0x10};
   scrub_all();
 
-  BOOST_TEST(metrics.blocks_quarantined == 1U);
-  BOOST_REQUIRE(log.size() == 1U);
-  BOOST_TEST(log[0].find("found_by=scrub") != std::string::npos);
+  BOOST_TEST(node.metrics().blocks_quarantined == 1U);
+  BOOST_REQUIRE(node.log().size() == 1U);
+  BOOST_TEST(node.log()[0].find("found_by=scrub") != std::string::npos);
   for (std::uint64_t n = 1; n <= 20; ++n)
     BOOST_TEST(there(n) == (n != 7), "block " << n);
+  BOOST_TEST(sim::held_in(node.store()).leases == 0U);
+}
+
+/// The client that doubts a block is gone before the daemon has looked.
+BOOST_AUTO_TEST_CASE(a_doubt_outlives_its_session_and_needs_no_rate) {
+  Config config = node.context().config();
+  config.scrub_mib_s = 0;
+  node.set_config(config);
+  first_byte(7) ^= std::byte{0x10};
+  scrub_all();
+  BOOST_TEST(node.metrics().blocks_quarantined == 0U);
+
+  const LocatedKey doubted{key(7), shard_of(key(7).hash, node.store().shards())};
+  const LocatedKey good{key(8), shard_of(key(8).hash, node.store().shards())};
+  node.context().suspects.add(good);
+  node.context().suspects.add(doubted);
+  scrub_all();
+
+  BOOST_TEST(node.metrics().blocks_quarantined == 1U);
+  BOOST_TEST(!there(7));
+  BOOST_TEST(there(8));
+}
+
+BOOST_AUTO_TEST_CASE(a_verifying_get_whose_session_ends_leaves_its_blocks_to_the_scrub) {
+  wire::GetRequest body;
+  body.set_ns(key(7).ns.value());
+  body.set_verify(true);
+  // More than is verified in one turn, the doubted one last.
+  std::vector<wire::KeyRecord> records(3000);
+  for (wire::KeyRecord& record : records) {
+    record.hash = record.anchor = {8, 8};
+    record.flags = wire::kKeyFlat;
+  }
+  records.back().hash = records.back().anchor = {7, 7};
+  client.add({.type = FrameType::kGet,
+              .id = ++ids,
+              .body = &body,
+              .array = std::as_bytes(std::span(records))});
+  client.send_all(now);
+  BOOST_TEST(!node.context().suspects.take().has_value());
+  client.end();
+  std::optional<LocatedKey> last;
+  while (const auto left = node.context().suspects.take())
+    last = left;
+  BOOST_REQUIRE(last.has_value());
+  BOOST_TEST((last->key == key(7)));
   BOOST_TEST(sim::held_in(node.store()).leases == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(the_thread_goes_round_by_itself_and_stops_at_once) {
   first_byte(3) ^= std::byte{1};
   BOOST_REQUIRE(scrubber->start().ok());
-  for (int n = 0; n < 5000 && metrics.blocks_quarantined == 0U; ++n)
+  for (int n = 0; n < 5000 && node.metrics().blocks_quarantined == 0U; ++n)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   scrubber->stop();
   node.shards().run_all();
-  BOOST_TEST(metrics.blocks_quarantined >= 1U);
+  BOOST_TEST(node.metrics().blocks_quarantined >= 1U);
   BOOST_TEST(!there(3));
 }
 

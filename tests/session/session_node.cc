@@ -17,14 +17,9 @@ SessionNode::SessionNode(const Options& options)
   config.lease_ms = options.lease_ms;
   config.heartbeat_ms = options.heartbeat_ms;
   config.host_bytes = options.capacity;
+  config.scrub_mib_s = options.scrub_mib_s;
   config_.set(std::move(config));
-  NamespaceTable::Hooks hooks;
-  hooks.added = [this](const NamespaceInfo& ns) {
-    store_.unit_shapes.set(ns.id, unit_shape(ns.spec));
-  };
-  hooks.forgotten = [this](NamespaceId ns) { store_.unit_shapes.remove(ns); };
-  hooks.with_blocks = [this] { return store_.namespaces_in_use(); };
-  auto table = NamespaceTable::load(dir_.path() + "/namespaces", std::move(hooks));
+  auto table = NamespaceTable::load(dir_.path() + "/namespaces", NamespaceTable::hooks_of(store_));
   LARDER_ASSERT(table.ok());
   namespaces_ = std::make_shared<NamespaceTable>(*std::move(table));
   LARDER_ASSERT(store_.open([](const std::string&) { return TenantId(0); }).ok());
@@ -42,8 +37,10 @@ SessionNode::SessionNode(const Options& options)
                                  .counters_of_shards = counters_,
                                  .node_id = "test",
                                  .incarnation = 1,
+                                 .log = [this](const std::string& line) { log_line(line); },
                                  .io_threads = {},
-                                 .pins = {}});
+                                 .pins = {},
+                                 .suspects = {}});
 }
 
 SessionNode::~SessionNode() {
@@ -99,6 +96,16 @@ void SessionNode::stop() {
     thread->stop();
   shards_->stop();
   shards_->run_all();
+}
+
+void SessionNode::log_line(const std::string& line) {
+  const std::lock_guard lock(log_mutex_);
+  log_.push_back(line);
+}
+
+std::vector<std::string> SessionNode::log() {
+  const std::lock_guard lock(log_mutex_);
+  return log_;
 }
 
 }  // namespace larder::sim

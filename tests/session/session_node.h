@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ class SessionNode {
     std::uint32_t io_threads = 2;
     std::uint32_t lease_ms = 10'000;
     std::uint32_t heartbeat_ms = 60'000;
+    std::uint32_t scrub_mib_s = 10'000;
     DeskShards::Clock now;  ///< null: the monotonic clock
   };
 
@@ -40,6 +42,9 @@ class SessionNode {
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
   Live<TokenTable>& tokens() { return tokens_; }
+  NodeMetrics& metrics() { return metrics_; }
+  void set_config(const Config& config) { config_.set(config); }
+  std::vector<std::string> log();
   DeskShards& shards() { return *shards_; }
   /// Of the caller's thread, stopped: every block that nobody holds leaves. Capacity is zero then.
   void evict_all(Time now);
@@ -48,6 +53,7 @@ class SessionNode {
 
  private:
   void announce_retired(SlabId slab);
+  void log_line(const std::string& line);
 
   test::TempDir dir_{test::kShm};
   Live<Config> config_{Config()};
@@ -62,6 +68,8 @@ class SessionNode {
   std::vector<std::unique_ptr<IoThread>> io_threads_;
   std::uint32_t io_thread_count_;
   std::uint16_t tcp_port_ = 0;
+  std::mutex log_mutex_;
+  std::vector<std::string> log_;
 };
 
 }  // namespace larder::sim
