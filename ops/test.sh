@@ -27,7 +27,7 @@ stage_format() { sources | xargs clang-format --dry-run -Werror; }
 stage_layers() { python3 ops/check_layers.py; }
 
 run_ctest() { # PRESET
-  ctest --preset "$1" --timeout 1200
+  ctest --preset "$1" --timeout 1200 -j "$(nproc)"
 }
 stage_release() {
   ops/build.sh release
