@@ -65,6 +65,10 @@ std::string human(Bytes bytes) {
 absl::Status Config::validate() const {
   LARDER_RETURN_IF_ERROR(check_listen(*this));
   LARDER_RETURN_IF_ERROR(check_http(*this));
+  if (tls_cert.empty() != tls_key.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("tls_cert = {} and tls_key = {}: both or neither", tls_cert, tls_key));
+  }
   if (is_off(listen) && socket == "off") {
     return absl::InvalidArgumentError("listen = off and socket = off: nothing to listen on");
   }

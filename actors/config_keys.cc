@@ -71,6 +71,16 @@ const ConfigKey kKeys[] = {
     live(text("token_file", &Config::token_file,
               "lines TOKEN TENANT [read] [write] [admin], TOKEN in plain or sha256:HEX; needed for "
               "addresses that are not loopback")),
+    live(text("tls_cert", &Config::tls_cert,
+              "PEM file of the certificate chain; with tls_key: TCP speaks TLS 1.3 and nothing "
+              "else. Read again at a reload, for new sessions")),
+    live(text("tls_key", &Config::tls_key, "PEM file of the key, of mode 600")),
+    live(
+        choice("namespace_mode", &Config::namespace_mode, "on|guarded|shadow|off",
+               "how namespaces are served that have no mode of their own (larder mode): guarded is "
+               "off after a corrupt block, shadow stores and counts but answers misses")),
+    text("audit_file", &Config::audit_file,
+         "where lines of who removed, pinned or changed what go; empty: the log"),
     live(choice("log_level", &Config::log_level, "trace|debug|info|warn|error|off",
                 "least severe message that is logged")),
     choice("log_format", &Config::log_format, "text|json", "form of a log line"),

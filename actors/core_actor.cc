@@ -78,7 +78,9 @@ ActorCore::ActorCore(Options options) : impl_(std::make_unique<Impl>(std::move(o
   SlabActorOptions slab_options;
   slab_options.store = impl.options.store;
   slab_options.shards = [&impl] { return impl.ports.all(); };
-  slab_options.tenant_name = impl.options.namespaces->namer();
+  slab_options.tenant_name = [names = impl.options.namespaces->directory()](TenantId id) {
+    return names->tenant_name(id);
+  };
   slab_options.announce_retired = impl.options.announce_retired;
   slab_options.now = now;
   slab_options.log = impl.options.log;

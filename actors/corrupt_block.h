@@ -14,7 +14,7 @@ namespace larder {
 struct NodeContext;
 
 /// Puts a committed block whose bytes are not what was committed out of service: counted, logged
-/// with how it was found, told to its shard. Any thread.
+/// with how it was found, told to its shard. A guarded namespace is off from then on. Any thread.
 void condemn(NodeContext& node, const LocatedKey& at, const char* found_by);
 
 /// Blocks that somebody had reason to doubt and could not look at any more; the scrubber does.

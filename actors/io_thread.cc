@@ -186,7 +186,12 @@ void IoThread::refuse(const Fd& socket, const std::string& why) {
 void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
   const std::uint64_t id = node_.next_session.fetch_add(1, std::memory_order_relaxed);
   const int fd = socket.get();
-  Session::Options options{SessionId(id), std::move(socket), is_unix, peer, &inbox_};
+  Session::Options options{.id = SessionId(id),
+                           .socket = std::move(socket),
+                           .is_unix = is_unix,
+                           .peer = peer,
+                           .tls = is_unix ? nullptr : node_.tls.get(),
+                           .inbox = &inbox_};
   Peer& added = peers_[id];
   added.session = std::make_unique<Session>(std::move(options), node_, now_);
   added.events = EPOLLIN;

@@ -30,6 +30,9 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> matches{0};
   std::atomic<std::uint64_t> match_units{0};
   std::atomic<std::uint64_t> match_hit_tokens{0};
+  std::atomic<std::uint64_t> shadow_hit_tokens{0};  ///< usable, had the namespace been served
+  std::atomic<std::uint64_t> shadow_get_hits{0};    ///< likewise: keys of gets and flat matches
+  std::atomic<std::uint64_t> namespaces_turned_off{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> requests_expired{0};
   std::atomic<std::uint64_t> leases_expired{0};

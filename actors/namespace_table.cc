@@ -39,6 +39,7 @@ json to_json(const NamespaceInfo& info) {
           {"segment_tokens", spec.segment_tokens},
           {"ranks", spec.ranks},
           {"ttl_ns", spec.ttl.count()},
+          {"mode", name_of(info.mode->load(std::memory_order_relaxed))},
           {"groups", groups}};
 }
 
@@ -84,6 +85,11 @@ std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
       mine->block_tokens, mine->window_tokens, mine->block_bytes.count);
 }
 
+/// Files of older daemons have none.
+NamespaceMode mode_from_json(const json& from) {
+  return parse_namespace_mode(from.value("mode", "default")).value_or(NamespaceMode::kDefault);
+}
+
 }  // namespace
 
 NamespaceTable::Hooks NamespaceTable::hooks_of(NodeStore& store) {
@@ -110,7 +116,7 @@ absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Hooks hook
   }
   try {
     for (const json& one : all)
-      table.add(one.at("tenant"), spec_from_json(one));
+      table.add(one.at("tenant"), spec_from_json(one), mode_from_json(one));
   } catch (const json::exception& e) {
     return absl::DataLossError(fmt::format("{}: {}", table.file_, e.what()));
   }
@@ -134,7 +140,7 @@ absl::StatusOr<NamespaceRef> NamespaceTable::open(const std::string& tenant,
   add(tenant, spec);
   if (absl::Status saved = save(); !saved.ok()) {
     by_id_.erase(id);
-    hooks_.forgotten(id);
+    forget(id);
     return saved;
   }
   return hand_out(by_id_.at(id), spec.ttl);
@@ -172,19 +178,31 @@ void NamespaceTable::sweep(Time now) {
   const absl::flat_hash_set<NamespaceId> used = hooks_.with_blocks();
   std::erase_if(by_id_, [&](const auto& item) {
     if (!item.second.opened.expired() || used.contains(item.first)) return false;
-    hooks_.forgotten(item.first);
+    if (item.second.info->mode->load(std::memory_order_relaxed) != NamespaceMode::kDefault) {
+      return false;
+    }
+    forget(item.first);
     return true;
   });
 }
 
-NamespaceId NamespaceTable::add(const std::string& tenant, const NamespaceSpec& spec) {
+/// For everybody but the table's own map.
+void NamespaceTable::forget(NamespaceId id) {
+  hooks_.forgotten(id);
+  directory_->remove(id);
+}
+
+NamespaceId NamespaceTable::add(const std::string& tenant, const NamespaceSpec& spec,
+                                NamespaceMode mode) {
   auto info = std::make_shared<NamespaceInfo>();
   info->id = namespace_id(tenant, spec.fingerprint);
   info->tenant = tenant_id(tenant);
   info->tenant_name = tenant;
   info->spec = spec;
   info->segment_units = spec.segment_units();
+  info->mode = std::make_shared<std::atomic<NamespaceMode>>(mode);
   hooks_.added(*info);
+  directory_->set(info);
   const NamespaceId id = info->id;
   by_id_[id] = {.info = std::move(info), .opened = {}};
   return id;
@@ -193,23 +211,17 @@ NamespaceId NamespaceTable::add(const std::string& tenant, const NamespaceSpec& 
 TenantId NamespaceTable::tenant_id(const std::string& name) {
   const auto next = TenantId(static_cast<std::uint32_t>(tenants_.size()));
   const auto [found, added] = tenants_.try_emplace(name, next);
-  if (added) {
-    MutexLock lock(&names_->mutex);
-    names_->by_id.push_back(name);
-  }
+  if (added) directory_->add_tenant(name);
   return found->second;
 }
 
-std::function<std::string(TenantId)> NamespaceTable::namer() const {
-  return [names = names_](TenantId id) {
-    MutexLock lock(&names->mutex);
-    return names->by_id.at(id.value());
-  };
-}
-
-NamespaceRef NamespaceTable::find(NamespaceId id) const {
+absl::Status NamespaceTable::set_mode(NamespaceId id, NamespaceMode mode) {
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second.info;
+  if (found == by_id_.end()) {
+    return absl::NotFoundError(fmt::format("namespace {:016x} is not known", id.value()));
+  }
+  found->second.info->mode->store(mode, std::memory_order_relaxed);
+  return save();
 }
 
 absl::Status NamespaceTable::save() const {

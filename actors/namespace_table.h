@@ -6,28 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 
-#include "store/mutex.h"
+#include "actors/namespace_directory.h"
 #include "store/namespace_spec.h"
 #include "store/node_store.h"
 #include "store/types.h"
 
 namespace larder {
-
-/// An open namespace, as one of its sessions opened it. Immutable.
-struct NamespaceInfo {
-  NamespaceId id;
-  TenantId tenant;
-  std::string tenant_name;
-  NamespaceSpec spec;
-  std::uint32_t segment_units = 1;
-  /// Kept by every session that has the namespace open: who is alone with it may forget it.
-  std::shared_ptr<const void> opened;
-};
-using NamespaceRef = std::shared_ptr<const NamespaceInfo>;
 
 /// Tenants and namespaces of a node, kept in a file of the runtime directory so that a restart
 /// knows the group table and ranks of what it re-adopts. One that no session has open and no block
@@ -61,10 +48,12 @@ class NamespaceTable {
   /// returns.
   absl::StatusOr<NamespaceRef> open(const std::string& tenant, const NamespaceSpec& spec, Time now);
   TenantId tenant_id(const std::string& name);
-  /// Name of a tenant's id, for other threads: they get a copy that grows with the table.
-  std::function<std::string(TenantId)> namer() const;
-  /// Null when unknown.
-  NamespaceRef find(NamespaceId id) const;
+  /// In force when this returns, for every session; NOT_FOUND. RESOURCE_EXHAUSTED when it cannot
+  /// be written down: it ends with the daemon then. One that has a mode of its own is not
+  /// forgotten.
+  absl::Status set_mode(NamespaceId id, NamespaceMode mode);
+  /// For other threads; outlives the table and follows it.
+  std::shared_ptr<const NamespaceDirectory> directory() const { return directory_; }
   std::size_t size() const { return by_id_.size(); }
 
  private:
@@ -74,7 +63,9 @@ class NamespaceTable {
   };
 
   absl::Status save() const;
-  NamespaceId add(const std::string& tenant, const NamespaceSpec& spec);
+  NamespaceId add(const std::string& tenant, const NamespaceSpec& spec,
+                  NamespaceMode mode = NamespaceMode::kDefault);
+  void forget(NamespaceId id);
   NamespaceRef hand_out(Known& known, Duration ttl);
   absl::Status room_for_one(const std::string& tenant, Time now);
   void sweep(Time now);
@@ -82,14 +73,8 @@ class NamespaceTable {
   std::string file_;
   Hooks hooks_;
   Time next_sweep_;
-  /// Names by id, shared with namer(); the only part that other threads read.
-  struct Names {
-    Mutex mutex;
-    std::vector<std::string> by_id ABSL_GUARDED_BY(mutex);
-  };
-
   std::map<std::string, TenantId> tenants_;
-  std::shared_ptr<Names> names_ = std::make_shared<Names>();
+  std::shared_ptr<NamespaceDirectory> directory_ = std::make_shared<NamespaceDirectory>();
   std::map<NamespaceId, Known> by_id_;
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "actors/actor_core.h"
+#include "actors/audit_log.h"
 #include "actors/clock.h"
 #include "actors/config_keys.h"
 #include "actors/http_server.h"
@@ -51,7 +52,9 @@ struct Node::Impl {
   NodeStore store;
   NodeMetrics metrics;
   Live<TokenTable> tokens{TokenTable()};
+  Live<std::shared_ptr<const TlsContext>> tls{nullptr};
   Log log;
+  Log audit;
   std::vector<std::unique_ptr<ShardCounters>> counters;
   std::shared_ptr<NamespaceTable> namespaces;
   std::unique_ptr<ActorCore> core;
@@ -101,11 +104,18 @@ absl::Status clear_stale_socket(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::shared_ptr<const TlsContext>> load_tls(const Config& config) {
+  if (config.tls_cert.empty()) return nullptr;
+  return TlsContext::server(config.tls_cert, config.tls_key);
+}
+
 }  // namespace
 
 absl::Status Node::Impl::open_store() {
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
   tokens.set(std::move(loaded));
+  LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(config));
+  tls.set(std::move(certificate));
   // Shapes first: re-adopted blocks form units by them.
   LARDER_ASSIGN_OR_RETURN(
       NamespaceTable table,
@@ -190,11 +200,14 @@ absl::Status Node::Impl::start_io() {
                                 .shards = core->shards(),
                                 .tenants = core->tenants(),
                                 .tokens = tokens,
+                                .tls = tls,
                                 .metrics = metrics,
                                 .counters_of_shards = counters,
                                 .node_id = dir.node_id(),
                                 .incarnation = dir.incarnation(),
+                                .namespaces = namespaces->directory(),
                                 .log = log,
+                                .audit = audit,
                                 .io_threads = {},
                                 .pins = {},
                                 .suspects = {}});
@@ -244,9 +257,12 @@ absl::Status Node::Impl::reload(const Config& next) {
                     toml_value(merged, *key)));
   }
   LARDER_RETURN_IF_ERROR(merged.validate());
+  LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(merged));
   tokens.set(std::move(loaded));
+  tls.set(std::move(certificate));
   store.set_capacity(merged.host_bytes);
   live_config.set(std::move(merged));
+  audit("audit action=reload");
   return absl::OkStatus();
 }
 
@@ -260,6 +276,7 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
   std::unique_ptr<Node> node(new Node(std::make_unique<Impl>(config, std::move(dir))));
   Impl& impl = *node->impl_;
   impl.log = std::move(log);
+  LARDER_ASSIGN_OR_RETURN(impl.audit, AuditLog::open(config.audit_file, impl.log));
   LARDER_RETURN_IF_ERROR(impl.open_store());
   LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted)));
   LARDER_RETURN_IF_ERROR(impl.start_io());

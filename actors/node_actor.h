@@ -43,6 +43,9 @@ class ActorPorts : public ShardPort, public TenantPort {
   void send(std::shared_ptr<OpenNamespaceCall> call) override {
     caf::anon_send(tenants_, std::move(call));
   }
+  void send(std::shared_ptr<SetModeCall> call) override {
+    caf::anon_send(tenants_, std::move(call));
+  }
 
  private:
   struct Slot {

@@ -11,12 +11,14 @@
 #include "actors/corrupt_block.h"
 #include "actors/live.h"
 #include "actors/metrics.h"
+#include "actors/namespace_directory.h"
 #include "actors/pin_table.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
 #include "actors/tenant_port.h"
 #include "actors/token_table.h"
 #include "store/node_store.h"
+#include "transport/tls.h"
 
 namespace larder {
 
@@ -30,11 +32,14 @@ struct NodeContext {
   ShardPort& shards;
   TenantPort& tenants;
   const Live<TokenTable>& tokens;
+  const Live<std::shared_ptr<const TlsContext>>& tls;  ///< of TCP sessions; null: none
   NodeMetrics& metrics;
   std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;
   std::string node_id;  ///< UUID kept in the runtime directory
   std::uint64_t incarnation = 0;
-  std::function<void(const std::string&)> log;  ///< one line; any thread
+  std::shared_ptr<const NamespaceDirectory> namespaces;
+  std::function<void(const std::string&)> log;    ///< one line; any thread
+  std::function<void(const std::string&)> audit;  ///< one line of who changed what; any thread
   std::vector<IoThread*> io_threads;
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};
@@ -50,6 +55,12 @@ struct NodeContext {
     const std::uint64_t capacity = store.ledger.capacity().count;
     const std::uint64_t percent = config().pin_quota_percent;
     return capacity / 100 * percent + capacity % 100 * percent / 100;
+  }
+
+  NamespaceMode mode_of(const NamespaceInfo& ns) const {
+    const NamespaceMode own = ns.mode->load(std::memory_order_relaxed);
+    if (own != NamespaceMode::kDefault) return own;
+    return parse_namespace_mode(config().namespace_mode).value_or(NamespaceMode::kOn);
   }
 
   /// Sums over the shards, by name.

@@ -13,12 +13,22 @@
 
 namespace larder {
 
+namespace {
+
+std::unique_ptr<ByteStream> make_stream(const Session::Options& options) {
+  if (options.tls) return TlsStream::accept(*options.tls, options.socket.get());
+  return std::make_unique<SocketStream>(options.socket.get());
+}
+
+}  // namespace
+
 Session::Session(Options options, NodeContext& node, Time now)
     : options_(std::move(options)),
       node_(node),
       now_(now),
       last_heard_(now),
       last_sent_progress_(now),
+      stream_(make_stream(options_)),
       requests_(node),
       touches_(node),
       leases_(node) {
@@ -51,7 +61,7 @@ bool Session::pump(Time now, bool readable) {
   step_ops();
   reap_ops();
   if (!flush()) return false;
-  return !failed_ || !writer_.empty();
+  return !failed_ || wants_write();
 }
 
 bool Session::wants_read() const {
@@ -68,7 +78,7 @@ void Session::read_frames() {
   std::size_t budget = kTurnBytes;
   more_to_read_ = false;
   while (wants_read()) {
-    const ReadResult got = reader_.read(fd(), budget);
+    const ReadResult got = reader_.read(*stream_, budget);
     switch (got.event) {
       case ReadEvent::kFrame:
         last_heard_ = now_;
@@ -161,6 +171,12 @@ void Session::dispatch(const Call& call, Fds& fds) {
       return cancel(call);
     case FrameType::kStats:
       return stats(call);
+    case FrameType::kNamespaces:
+      return namespaces(call);
+    case FrameType::kSetMode:
+      return set_mode(call);
+    case FrameType::kPurge:
+      return purge(call);
     case FrameType::kGetData:
     case FrameType::kSlabNotice:
     case FrameType::kSlabRetired:
@@ -215,8 +231,8 @@ void Session::reap_ops() {
 bool Session::flush() {
   std::size_t budget = kTurnBytes;
   const std::size_t before = budget;
-  const IoResult sent = writer_.flush(fd(), budget);
-  if (budget != before || writer_.empty()) last_sent_progress_ = now_;
+  const IoResult sent = writer_.flush(*stream_, budget);
+  if (budget != before || !wants_write()) last_sent_progress_ = now_;
   if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) return false;
   return !closed_;
 }
@@ -241,7 +257,7 @@ bool Session::on_time(Time now) {
   // It may have spoken while this thread could not listen (stopped, or starved of time).
   if (!overdue().ok() && wants_read()) read_frames();
   const absl::Status why = overdue();
-  if (why.ok()) return flush() && (!failed_ || !writer_.empty());
+  if (why.ok()) return flush() && (!failed_ || wants_write());
   count(node_.metrics.sessions_timed_out);
   fail(why);
   flush();  // as much of it as the socket takes

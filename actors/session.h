@@ -22,6 +22,7 @@
 #include "transport/frame_reader.h"
 #include "transport/frame_writer.h"
 #include "transport/socket.h"
+#include "transport/tls.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -45,7 +46,8 @@ class Session {
     SessionId id;
     Fd socket;
     bool is_unix = false;
-    PeerCredentials peer;  ///< unix only
+    PeerCredentials peer;                   ///< unix only
+    std::shared_ptr<const TlsContext> tls;  ///< null: the stream is not encrypted
     Inbox* inbox = nullptr;
   };
 
@@ -65,7 +67,7 @@ class Session {
   /// Has work that needs no event.
   bool runnable() const;
   bool wants_read() const;
-  bool wants_write() const { return !writer_.empty(); }
+  bool wants_write() const { return !writer_.empty() || stream_->unsent(); }
   bool waiting() const { return !ops_.empty(); }
   int fd() const { return options_.socket.get(); }
   SessionId id() const { return options_.id; }
@@ -181,6 +183,14 @@ class Session {
   void list(const Call& call);
   void stats(const Call& call);
   void cancel(const Call& call);
+  // session_namespaces.cc
+  void namespaces(const Call& call);
+  void set_mode(const Call& call);
+  void purge(const Call& call);
+  /// One line of who does what.
+  void audit(FrameType what, const std::string& of_what);
+  void audit_keys(FrameType what, const NamespaceInfo& ns,
+                  const std::vector<wire::KeyRecord>& records);
 
   Options options_;
   NodeContext& node_;
@@ -194,6 +204,8 @@ class Session {
   TokenTable::Grant grant_;  ///< of the token, or of who needs none
   std::optional<TokenTable::Digest> token_;
   std::uint64_t tokens_version_ = 0;
+  std::string client_;  ///< as it named itself, fit for a log
+  std::unique_ptr<ByteStream> stream_;
   FrameReader reader_;
   FrameWriter writer_;
   std::unique_ptr<ControlPage> control_page_;

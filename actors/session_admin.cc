@@ -11,8 +11,9 @@
 #include "actors/session_erase_op.h"
 #include "actors/session_list_op.h"
 #include "actors/session_match.h"
-#include "actors/session_remove_prefix_op.h"
+#include "actors/session_removal_op.h"
 #include "actors/session_wait_op.h"
+#include "store/hash_text.h"
 #include "store/limits.h"
 
 namespace larder {
@@ -44,6 +45,10 @@ void Session::wait(const Call& call) {
                             fmt::format("wait: {} keys beside {} waited for, the limit is {}",
                                         records.size(), wait_keys_, limits::kSessionWaitKeysMax)));
   }
+  if (!serves(node_.mode_of(*ns))) {  // what is not served does not come either
+    const std::vector<wire::PutResult> missed(records.size(), result_of(KeyStatus::kMiss));
+    return reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(missed)));
+  }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
     keys.push_back(locate(*ns, record, node_.store.shards()));
@@ -61,6 +66,7 @@ void Session::pin(const Call& call) {
   if (!ns) return;
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
+  audit_keys(call.type, *ns, records);
   const std::uint64_t quota = node_.pin_quota();
   const Time until =
       body.ttl_ms() == 0 ? Time::max() : now_ + std::chrono::milliseconds(body.ttl_ms());
@@ -87,6 +93,7 @@ void Session::unpin(const Call& call) {
   if (!ns) return;
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
+  audit_keys(call.type, *ns, records);
   std::vector<wire::PutResult> results;
   for (const wire::KeyRecord& record : records) {
     const LocatedKey at = locate(*ns, record, node_.store.shards());
@@ -103,6 +110,7 @@ void Session::remove(const Call& call) {
   if (!ns) return;
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
+  audit_keys(call.type, *ns, records);
   auto op = std::make_unique<EraseOp>(*this, call.id);
   EraseOp& started = *op;
   if (!start(call, std::move(op))) return;
@@ -130,8 +138,12 @@ void Session::remove_prefix(const Call& call) {
                             "prefix: an array of {} bytes; 1 to {} hashes of {} bytes",
                             call.array.size(), limits::kMatchUnitsMax, sizeof(BlockHash))));
   }
-  auto op = std::make_unique<RemovePrefixOp>(*this, call.id, ns, std::move(prefix));
-  RemovePrefixOp& started = *op;
+  audit(call.type, fmt::format("ns={:016x} prefix={}:{}", ns->id.value(), prefix.size(),
+                               hash_text(prefix.back())));
+  auto op = std::make_unique<RemovalOp>(
+      *this, RemovalOp::Options{.id = call.id, .type = call.type, .ns = ns->id},
+      std::make_unique<PrefixSet>(ns, prefix));
+  RemovalOp& started = *op;
   if (start(call, std::move(op))) started.start();
 }
 

@@ -109,9 +109,16 @@ void Session::get(const Call& call) {
   std::vector<HeldBlock> held;
   std::vector<std::uint32_t> held_key;
   std::uint64_t bytes = 0;
+  const NamespaceMode mode = node_.mode_of(*ns);
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (const auto wrong = check_record(*ns, records[i], false)) {
       results.push_back(missed(*wrong));
+      continue;
+    }
+    if (!serves(mode)) {
+      const bool there = mode == NamespaceMode::kShadow && is_there(node_.store, keys[i], found[i]);
+      if (there) count(node_.metrics.shadow_get_hits);
+      results.push_back(missed(KeyStatus::kMiss));
       continue;
     }
     std::optional<HeldBlock> one;

@@ -16,6 +16,8 @@ namespace larder {
 
 namespace {
 
+constexpr std::size_t kClientNameMax = 64;
+
 void fill_limits(const Config& config, wire::Limits* out) {
   out->set_batch_keys(limits::kBatchKeysMax);
   out->set_match_units(limits::kMatchUnitsMax);
@@ -73,6 +75,8 @@ void Session::hello(const Call& call) {
   }
   if (!grant_access(body.token())) return;
   greeted_ = true;
+  client_ = for_log(body.client().substr(0, kClientNameMax));
+  audit(call.type, fmt::format("admin={}", grant_.admin));
   wire::HelloReply answer;
   answer.set_version(kProtocolVersion);
   answer.set_session(id().value());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,9 +10,9 @@
 
 namespace larder {
 
-/// Asks one shard for its next slice of a namespace's blocks.
-inline void send_scan(Session& session, std::uint64_t op, NamespaceId ns, std::uint64_t cursor,
-                      std::uint32_t limit) {
+/// Asks one shard for its next slice of a namespace's blocks, or of all.
+inline void send_scan(Session& session, std::uint64_t op, std::optional<NamespaceId> ns,
+                      std::uint64_t cursor, std::uint32_t limit) {
   auto call = std::make_shared<ScanCall>();
   call->shard = ShardId(static_cast<std::uint32_t>(cursor >> 32));
   call->ns = ns;
@@ -49,6 +50,7 @@ class ListOp : public SessionOp {
       for (const ScanCall::Row& row : scan.rows) {
         rows_.push_back({row.key.hash, row.parent, row.key.ns.value(), row.length, row.position,
                          row.key.group.value(), row.key.rank.value(), row.leases, row.checksum});
+        writers_.push_back(row.writer.value());
       }
       cursor = next_cursor(scan, session_.node().store.shards(), &end);
       if (!end && rows_.empty() && !cancelled_) return start(cursor);
@@ -59,6 +61,7 @@ class ListOp : public SessionOp {
                                   absl::CancelledError("the list was cancelled"));
     }
     wire::ListReply body;
+    body.mutable_writers()->Add(writers_.begin(), writers_.end());
     if (call.lost) {
       set_status(body.mutable_status(),
                  absl::UnavailableError("a shard is being restarted; ask again"));
@@ -79,6 +82,7 @@ class ListOp : public SessionOp {
   NamespaceId ns_;
   std::uint32_t limit_;
   std::vector<wire::ListRecord> rows_;
+  std::vector<std::uint64_t> writers_;
   bool cancelled_ = false;
   bool done_ = false;
 };

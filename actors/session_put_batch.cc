@@ -41,9 +41,14 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
   }
   const std::int64_t expiry = ns_->spec.ttl.count() > 0 ? wall_ns() + ns_->spec.ttl.count() : 0;
 
+  const bool off = node.mode_of(*ns_) == NamespaceMode::kOff;
   std::vector<std::shared_ptr<ReserveCall>> calls(node.store.shards());
   for (std::size_t i = 0; i < items_.size(); ++i) {
     PutItem& item = items_[i];
+    if (off) {
+      item.status = KeyStatus::kRefused;
+      continue;
+    }
     if (const auto wrong = check_record(*ns_, item.record, /*length_needed=*/true)) {
       item.status = *wrong;
       continue;

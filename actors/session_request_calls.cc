@@ -34,6 +34,15 @@ void learn(const ChainLookup& found, RequestContext& context) {
       context.continuing ? gap(use_tick(context.now), found.deepest_used) : Duration{0};
 }
 
+/// What is not served looks as if it were not there.
+void hide(ChainLookup& found) {
+  for (auto& group : found.groups)
+    std::fill(group.begin(), group.end(), wire::MatchRecord{});
+  found.usable_tokens = 0;
+  found.pending_tokens = 0;
+  found.known_blocks = 0;
+}
+
 void fill(const ChainLookup& found, const NamespaceInfo& ns, wire::ChainMatch* out) {
   out->set_usable_tokens(found.usable_tokens);
   out->set_usable_units(found.usable_tokens / ns.spec.unit_tokens);
@@ -150,13 +159,16 @@ void Session::match(const Call& call) {
   std::vector<LocatedKey> absent;
   std::vector<std::uint32_t> absent_chains;
   std::span<const BlockHash> rest(hashes);
+  const NamespaceMode mode = node_.mode_of(*ns);
   for (const std::uint32_t units_of_chain : body.chain_units()) {
-    ChainLookup found = look_up_chain(node_.store, *ns, rest.first(units_of_chain),
-                                      {.hold = request != nullptr, .absent = body.claim()});
+    ChainLookup found =
+        look_up_chain(node_.store, *ns, rest.first(units_of_chain),
+                      {.hold = request != nullptr && serves(mode), .absent = body.claim()});
     rest = rest.subspan(units_of_chain);
-    fill(found, *ns, answer.body.add_chains());
     count(node_.metrics.match_units, units_of_chain);
-    count(node_.metrics.match_hit_tokens, found.usable_tokens);
+    if (mode == NamespaceMode::kShadow) {
+      count(node_.metrics.shadow_hit_tokens, found.usable_tokens);
+    }
     if (request != nullptr) {
       learn(found, request->context);
       for (const HeldBlock& held : found.held)
@@ -164,6 +176,9 @@ void Session::match(const Call& call) {
       for (std::size_t i = 0; i < found.chain.size(); ++i)
         requests_.append(*request, found.chain[i], found.chain_units[i]);
     }
+    if (!serves(mode)) hide(found);
+    count(node_.metrics.match_hit_tokens, found.usable_tokens);
+    fill(found, *ns, answer.body.add_chains());
     absent.insert(absent.end(), found.absent.begin(), found.absent.end());
     absent_chains.resize(absent.size(), static_cast<std::uint32_t>(answer.body.chains_size() - 1));
     if (!body.details()) continue;
@@ -175,7 +190,8 @@ void Session::match(const Call& call) {
   const Duration took = larder::now() - began;
   answer.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
   node_.metrics.times.add(Operation::kMatch, shm(), took);
-  if (!body.claim() || absent.empty()) return reply(call.type, call.id, answer.body, answer.array);
+  if (!body.claim() || absent.empty() || !serves(mode))
+    return reply(call.type, call.id, answer.body, answer.array);
   claim(call, std::move(answer), absent, std::move(absent_chains), body.claim_ms());
 }
 
@@ -190,8 +206,14 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   const std::vector<EntryId> found = find_all(node_.store, keys);
   wire::MatchReply body;
   std::string states(names.size(), '\0');
+  const NamespaceMode mode = node_.mode_of(ns);
   for (std::size_t i = 0; i < names.size(); ++i) {
     wire::MatchState state = state_of(node_.store, keys[i], found[i]);
+    if (!serves(mode)) {
+      const bool hit = mode == NamespaceMode::kShadow && state == wire::MatchState::kPresent;
+      if (hit) count(node_.metrics.shadow_get_hits);
+      state = wire::MatchState::kAbsent;
+    }
     if (request != nullptr) {
       requests_.extend(*request, keys[i], 0);
       if (state == wire::MatchState::kPresent) {

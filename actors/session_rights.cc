@@ -1,5 +1,7 @@
 // Who a session speaks for, and what it may do: by its token, or by where it comes from.
 
+#include <array>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@ namespace {
 
 constexpr const char* kDefaultTenant = "default";
 
-enum class Right : std::uint8_t { kNone, kRead, kWrite };
+enum class Right : std::uint8_t { kNone, kRead, kWrite, kAdmin };
 
 Right right_for(FrameType type) {
   switch (type) {
@@ -22,6 +24,7 @@ Right right_for(FrameType type) {
     case FrameType::kWait:
     case FrameType::kTouch:
     case FrameType::kList:
+    case FrameType::kNamespaces:
       return Right::kRead;
     case FrameType::kPut:
     case FrameType::kPutStart:
@@ -32,6 +35,9 @@ Right right_for(FrameType type) {
     case FrameType::kRemove:
     case FrameType::kRemovePrefix:
       return Right::kWrite;
+    case FrameType::kSetMode:
+    case FrameType::kPurge:
+      return Right::kAdmin;
     case FrameType::kHello:
     case FrameType::kPing:
     case FrameType::kOpenNamespace:
@@ -51,6 +57,25 @@ Right right_for(FrameType type) {
       return Right::kNone;
   }
   return Right::kNone;
+}
+
+bool has(const TokenTable::Grant& grant, Right right) {
+  switch (right) {
+    case Right::kNone:
+      return true;
+    case Right::kRead:
+      return grant.read;
+    case Right::kWrite:
+      return grant.write;
+    case Right::kAdmin:
+      return grant.admin;
+  }
+  return false;
+}
+
+const char* name_of(Right right) {
+  constexpr std::array<const char*, 4> kNames = {"nothing", "read", "write", "admin"};
+  return kNames.at(static_cast<std::size_t>(right));
 }
 
 }  // namespace
@@ -96,13 +121,10 @@ void Session::check_grant() {
 
 absl::Status Session::check_right(const Call& call) const {
   const Right right = right_for(call.type);
-  const bool allowed = right == Right::kRead ? grant_.read : right != Right::kWrite || grant_.write;
-  if (!allowed) {
-    return absl::PermissionDeniedError(fmt::format("right: {} needs {}, which the token has not",
-                                                   name_of(call.type),
-                                                   right == Right::kRead ? "read" : "write"));
-  }
-  return absl::OkStatus();
+  if (has(grant_, right)) return absl::OkStatus();
+  return absl::PermissionDeniedError(fmt::format("right: {} needs {}, which the {} has not",
+                                                 name_of(call.type), name_of(right),
+                                                 token_ ? "token" : "session"));
 }
 
 }  // namespace larder

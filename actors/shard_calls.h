@@ -63,7 +63,7 @@ struct EraseCall : ShardCall {
   std::vector<std::uint8_t> erased;
 };
 
-/// A slice of a shard's blocks of one namespace.
+/// A slice of a shard's blocks, of one namespace or of all.
 struct ScanCall : ShardCall {
   struct Row {
     BlockKey key;
@@ -72,9 +72,10 @@ struct ScanCall : ShardCall {
     std::uint32_t position = 0;
     std::uint32_t leases = 0;
     std::uint64_t checksum = 0;
+    WriterId writer;
   };
   ShardId shard;
-  NamespaceId ns;
+  std::optional<NamespaceId> ns;
   std::uint32_t cursor = 0;
   std::uint32_t limit = 0;
   std::vector<Row> rows;

@@ -9,7 +9,9 @@
 namespace larder {
 
 using OpenNamespaceCallPtr = std::shared_ptr<OpenNamespaceCall>;
-using TenantHandle = caf::typed_actor<caf::reacts_to<OpenNamespaceCallPtr>>;
+using SetModeCallPtr = std::shared_ptr<SetModeCall>;
+using TenantHandle =
+    caf::typed_actor<caf::reacts_to<OpenNamespaceCallPtr>, caf::reacts_to<SetModeCallPtr>>;
 
 /// Gives the namespace table a mailbox. Writes a small file for a new namespace: spawn it detached.
 TenantHandle::behavior_type tenant_actor(TenantHandle::pointer self,
@@ -18,3 +20,4 @@ TenantHandle::behavior_type tenant_actor(TenantHandle::pointer self,
 }  // namespace larder
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::OpenNamespaceCallPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::SetModeCallPtr)

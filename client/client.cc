@@ -193,9 +193,17 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
         fmt::format("deadline is {} ns and connect_deadline {} ns, both must be above 0",
                     options.deadline.count(), options.connect_deadline.count()));
   }
+  if (options.tls_ca.empty()) {
+    const char* named = std::getenv("LARDER_TLS_CA");  // NOLINT(concurrency-mt-unsafe)
+    if (named != nullptr) options.tls_ca = named;
+  }
+  std::shared_ptr<const TlsContext> tls;
+  if (!options.tls_ca.empty() && !address.is_unix()) {
+    LARDER_ASSIGN_OR_RETURN(tls, TlsContext::client(options.tls_ca));
+  }
   options.deadline = std::min(options.deadline, kLongest);
   options.connect_deadline = std::min(options.connect_deadline, kLongest);
-  auto engine = std::make_shared<Engine>(std::move(options), std::move(address));
+  auto engine = std::make_shared<Engine>(std::move(options), std::move(address), std::move(tls));
   LARDER_RETURN_IF_ERROR(engine->start());
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(engine))));
 }

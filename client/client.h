@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
+#include "store/namespace_mode.h"
 #include "store/namespace_spec.h"
 #include "store/types.h"
 #include "transport/records.h"
@@ -107,6 +109,10 @@ class Client {
     std::string server = {};
     Transport transport = Transport::kAuto;  ///< kShm over a unix socket, else kTcp
     std::string token = {};
+    /// PEM file of who vouches for larderd's certificate (or that certificate itself), "system" for
+    /// what this machine trusts: TCP speaks TLS 1.3. Empty: $LARDER_TLS_CA, else no TLS.
+    std::string tls_ca = {};
+    std::string tls_name = {};  ///< that the certificate must be for; empty: the server's host
     std::string name = "larder-client";
     Duration deadline = std::chrono::seconds(1);  ///< without progress
     Duration connect_deadline = std::chrono::seconds(2);
@@ -118,6 +124,7 @@ class Client {
 
   /// Connects within `connect_deadline`. UNAVAILABLE (nobody there), UNAUTHENTICATED,
   /// FAILED_PRECONDITION (kShm over tcp), INVALID_ARGUMENT.
+  /// With TLS UNAUTHENTICATED also when larderd cannot prove its name.
   static absl::StatusOr<std::unique_ptr<Client>> connect(Options options);
   ~Client();
   Client(const Client&) = delete;
@@ -217,10 +224,35 @@ class Client {
   absl::StatusOr<std::uint64_t> remove_prefix(NamespaceId ns, std::span<const BlockHash> prefix);
   struct ListPage {
     std::vector<wire::ListRecord> blocks;
+    std::vector<std::uint64_t> writers;  ///< session that put each block
     std::uint64_t cursor = 0;
     bool end = false;
   };
   absl::StatusOr<ListPage> list(NamespaceId ns, std::uint64_t cursor, std::uint32_t limit);
+
+  // -- administration ----------------------------------------------------------------------------
+  struct NamespaceRow {
+    NamespaceId id;
+    std::string tenant;
+    Fingerprint fingerprint;
+    NamespaceMode mode = NamespaceMode::kDefault;  ///< its own
+    NamespaceMode served = NamespaceMode::kOn;     ///< in force
+  };
+  /// Every namespace that the node knows of this session's tenant, in order of ids; of all tenants
+  /// for administrators (PERMISSION_DENIED for others).
+  absl::StatusOr<std::vector<NamespaceRow>> namespaces(bool all_tenants);
+  /// How a namespace is served from now on, over restarts too. Administrators only; NOT_FOUND.
+  absl::Status set_mode(NamespaceId ns, NamespaceMode mode);
+  /// What purge() removes: exactly one of them is set.
+  struct PurgeOptions {
+    std::optional<NamespaceId> ns = {};
+    std::optional<std::string> tenant = {};
+    std::optional<std::uint64_t> writer = {};  ///< session that put the blocks
+  };
+  /// Removes every committed block of a namespace, a tenant or a writer; returns how many. What is
+  /// put meanwhile is found too. Administrators only.
+  absl::StatusOr<std::uint64_t> purge(const PurgeOptions& which);
+
   struct ServerStats {
     std::vector<std::pair<std::string, double>> values;
     std::string version, policy, node;

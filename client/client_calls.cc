@@ -336,6 +336,8 @@ absl::StatusOr<Client::ListPage> Client::list(NamespaceId ns, std::uint64_t curs
   if (!parse_body(call->body(), reply) || !wire::parse(call->array(), page.blocks)) {
     return absl::InternalError("malformed reply");
   }
+  page.writers.assign(reply.writers().begin(), reply.writers().end());
+  page.writers.resize(page.blocks.size());  // daemons that tell none
   page.cursor = reply.cursor();
   page.end = reply.end();
   return page;

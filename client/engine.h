@@ -40,7 +40,8 @@ struct HeldLease {
 /// ones. Everything here is guarded by `mutex_`, but for what says otherwise.
 class Engine {
  public:
-  Engine(Client::Options options, Address address);
+  /// `tls` null: TCP is not encrypted.
+  Engine(Client::Options options, Address address, std::shared_ptr<const TlsContext> tls);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -141,6 +142,7 @@ class Engine {
 
   const Client::Options options_;
   const Address address_;
+  const std::shared_ptr<const TlsContext> tls_;
   const pid_t pid_ = getpid();
   std::uint64_t probe_value_;
 

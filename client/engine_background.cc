@@ -34,9 +34,10 @@ std::uint64_t random_probe() {
 
 }  // namespace
 
-Engine::Engine(Client::Options options, Address address)
+Engine::Engine(Client::Options options, Address address, std::shared_ptr<const TlsContext> tls)
     : options_(std::move(options)),
       address_(std::move(address)),
+      tls_(std::move(tls)),
       probe_value_(random_probe()),
       next_due_(Time::max()),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -89,12 +90,12 @@ void Engine::send_the_rest() {
   if (link_ == nullptr) return;
   link_->queue_releases();
   const Time end = monotonic_now() + kLingerMax;
-  while (!link_->writer().empty() && monotonic_now() < end) {
+  while (link_->wants_write() && monotonic_now() < end) {
     std::size_t budget = FrameWriter::kQueueMax;
-    const IoResult result = link_->writer().flush(link_->fd(), budget);
+    const IoResult result = link_->flush(budget);
     if (result.state == IoState::kClosed || result.state == IoState::kFailed) return;
     pollfd entry{link_->fd(), POLLOUT, 0};
-    if (!link_->writer().empty()) poll(&entry, 1, kLingerPollMs);
+    if (link_->wants_write()) poll(&entry, 1, kLingerPollMs);
   }
 }
 
@@ -198,6 +199,8 @@ HandshakePlan Engine::make_plan() const {
   HandshakePlan plan;
   plan.address = address_;
   plan.address_is_default = options_.server.empty();
+  plan.tls = tls_;
+  plan.tls_name = options_.tls_name;
   plan.token = options_.token;
   plan.name = options_.name;
   plan.want_shm = address_.is_unix() && options_.transport != Client::Transport::kTcp;

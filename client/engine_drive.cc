@@ -114,7 +114,7 @@ void Engine::poll_unlocked(Lock& lock, Time until) {
   const bool background = driver_ == this;
   bool& polls = background ? background_polls_ : driver_polls_;
   const Fd& wake = background ? background_wake_fd_ : wake_fd_;
-  const auto events = static_cast<short>(link->writer().empty() ? POLLIN : POLLIN | POLLOUT);
+  const auto events = static_cast<short>(link->wants_write() ? POLLIN | POLLOUT : POLLIN);
   pollfd entries[] = {{link->fd(), events, 0}, {wake.get(), POLLIN, 0}};
   const Duration left =
       std::clamp<Duration>(until - monotonic_now(), Duration(0), std::chrono::seconds(60));
@@ -160,9 +160,9 @@ bool Engine::flush(Time now) {
   const std::size_t whole = budget;
   IoResult result;
   feed(*link);
-  if (link->writer().empty()) return false;
-  while (result.state == IoState::kDone && budget >= kRest && !link->writer().empty()) {
-    result = link->writer().flush(link->fd(), budget);
+  if (!link->wants_write()) return false;
+  while (result.state == IoState::kDone && budget >= kRest && link->wants_write()) {
+    result = link->flush(budget);
     for (const std::uint64_t frame : link->writer().take_sent()) {
       if (const OperationPtr op = link->call(frame)) op->progress = now;
     }
@@ -203,7 +203,7 @@ bool Engine::read_some(Time now) {
     // The daemon should have the next call before the bytes of this one are all read.
     if (any && has_submitted_) break;
     const std::size_t before = budget;
-    const ReadResult result = link->reader().read(link->fd(), budget);
+    const ReadResult result = link->read(budget);
     if (budget != before) {
       any = true;
       link->received_at = now;

@@ -19,6 +19,7 @@ namespace {
 /// Apart from the ids of calls, which begin at 1.
 constexpr std::uint64_t kFirstId = 1ULL << 61;
 constexpr std::size_t kBudget = 1 << 20;
+constexpr Duration kLongestWait = std::chrono::seconds(60);
 
 /// One blocking exchange after the other on a stream that nobody else uses yet.
 class Dialogue {
@@ -38,7 +39,7 @@ class Dialogue {
     LARDER_RETURN_IF_ERROR(link_->send(std::move(frame)));
     for (;;) {
       std::size_t budget = kBudget;
-      const IoResult sent = link_->writer().flush(link_->fd(), budget);
+      const IoResult sent = link_->flush(budget);
       if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) {
         return lost(sent.error == 0 ? "closed" : errno_status({}, "send", sent.error).message());
       }
@@ -56,7 +57,7 @@ class Dialogue {
   /// True when the awaited reply is in the reader; waits for more otherwise.
   absl::StatusOr<bool> receive() {
     std::size_t budget = kBudget;
-    const ReadResult result = link_->reader().read(link_->fd(), budget);
+    const ReadResult result = link_->read(budget);
     switch (result.event) {
       case ReadEvent::kFrame:
         return on_frame(link_->reader().frame());
@@ -89,7 +90,7 @@ class Dialogue {
   absl::Status wait() {
     const Duration left = end_ - monotonic_now();
     const auto ms = std::min<std::uint32_t>(to_ms(left), std::numeric_limits<int>::max());
-    const auto events = static_cast<short>(link_->writer().empty() ? POLLIN : POLLIN | POLLOUT);
+    const auto events = static_cast<short>(link_->wants_write() ? POLLIN | POLLOUT : POLLIN);
     pollfd entry{link_->fd(), events, 0};
     if (left.count() > 0 && poll(&entry, 1, static_cast<int>(ms)) != 0) return absl::OkStatus();
     return absl::DeadlineExceededError(fmt::format(
@@ -166,6 +167,29 @@ absl::Status check_directory(const std::string& socket) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
+/// True when the handshake is done in time.
+absl::StatusOr<bool> shake_hands(TlsStream& stream, int fd, Time end) {
+  for (;;) {
+    LARDER_ASSIGN_OR_RETURN(const bool done, stream.shake_hands());
+    if (done) return true;
+    const Duration left = std::clamp<Duration>(end - monotonic_now(), Duration(0), kLongestWait);
+    pollfd entry{fd, static_cast<short>(stream.unsent() ? POLLIN | POLLOUT : POLLIN), 0};
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    if (left.count() == 0 || poll(&entry, 1, static_cast<int>(ms)) == 0) return false;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ByteStream>> encrypt(const HandshakePlan& plan, int fd, Time end) {
+  const std::string& name = plan.tls_name.empty() ? plan.address.host : plan.tls_name;
+  auto stream = TlsStream::connect(*plan.tls, fd, name);
+  const absl::StatusOr<bool> done = shake_hands(*stream, fd, end);
+  if (done.ok() && *done) return stream;
+  const absl::Status why =
+      done.ok() ? absl::DeadlineExceededError("tls handshake: no answer in time") : done.status();
+  return absl::Status(why.code(), fmt::format("larderd at {}: {}", plan.address.text(),
+                                              std::string(why.message())));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
@@ -179,7 +203,11 @@ absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Share
                                     "LARDER_SERVER",
                                     plan.address.text(), std::string(fd.status().message())));
   }
-  auto link = std::make_unique<Link>(*std::move(fd), shared);
+  std::unique_ptr<ByteStream> stream;
+  if (plan.tls && !plan.address.is_unix()) {
+    LARDER_ASSIGN_OR_RETURN(stream, encrypt(plan, fd->get(), end));
+  }
+  auto link = std::make_unique<Link>(*std::move(fd), std::move(stream), shared);
   Dialogue dialogue(*link, plan.address, end);
   LARDER_RETURN_IF_ERROR(say_hello(plan, *link, dialogue));
   // Why a namespace or region was refused, the calls that use it will say.

@@ -9,6 +9,7 @@
 #include "client/link.h"
 #include "store/namespace_spec.h"
 #include "transport/socket.h"
+#include "transport/tls.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -22,7 +23,9 @@ struct HandshakePlan {
   };
 
   Address address;
-  bool address_is_default = false;  ///< then its directory is looked at first
+  bool address_is_default = false;        ///< then its directory is looked at first
+  std::shared_ptr<const TlsContext> tls;  ///< null: none; never over a unix socket
+  std::string tls_name;                   ///< that the server must prove; empty: the address's host
   std::string token;
   std::string name;
   bool want_shm = false;

@@ -64,9 +64,16 @@ struct LinkTerms {
 /// it (polling the descriptor apart).
 class Link {
  public:
-  Link(Fd fd, Shared& shared) : fd_(std::move(fd)), shared_(&shared) {}
+  /// Without a stream of its own the socket is used as it is.
+  Link(Fd fd, std::unique_ptr<ByteStream> stream, Shared& shared)
+      : fd_(std::move(fd)), stream_(std::move(stream)), shared_(&shared) {
+    if (!stream_) stream_ = std::make_unique<SocketStream>(fd_.get());
+  }
 
   int fd() const { return fd_.get(); }
+  ReadResult read(std::size_t& budget) { return reader_.read(*stream_, budget); }
+  IoResult flush(std::size_t& budget) { return writer_.flush(*stream_, budget); }
+  bool wants_write() const { return !writer_.empty() || stream_->unsent(); }
   FrameReader& reader() { return reader_; }
   FrameWriter& writer() { return writer_; }
   Shared& shared() { return *shared_; }
@@ -138,6 +145,7 @@ class Link {
 
  private:
   Fd fd_;
+  std::unique_ptr<ByteStream> stream_;
   Shared* shared_;
   FrameReader reader_;
   FrameWriter writer_;

@@ -32,7 +32,8 @@ ONLY_IN = [  # third-party header -> the files that may include it
     (r"liburing", r"store/disk_|tests/"),
     (r"httplib", r"actors/|ops/|tests/"),
     (r"toml\+\+/", r"actors/config|tests/"),
-    (r"CLI/", r"actors/config|ops/main\.cc$|tests/"),
+    (r"CLI/", r"actors/config|ops/(main\.cc|(\w+_)?flags\.(h|cc))$|tests/"),
+    (r"openssl/", r"store/chain\.cc$|transport/tls\.cc$|actors/|tests/"),
     (r"nlohmann/", r"actors/|ops/|tests/"),
 ]
 NOWHERE = {  # text that does not belong in a folder's code

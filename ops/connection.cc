@@ -26,6 +26,8 @@ absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options
   Client::Options client;
   client.server = options.server;
   client.token = options.token;
+  client.tls_ca = options.tls_ca;
+  client.tls_name = options.tls_name;
   if (const char* token = std::getenv("LARDER_TOKEN"); client.token.empty() && token != nullptr) {
     client.token = token;
   }

@@ -24,6 +24,8 @@ struct ConnectionOptions {
   std::string server;  ///< socket path or host:port; empty: $LARDER_SERVER, then default
   std::string transport = "auto";  ///< auto, shm or tcp
   std::string token;               ///< empty: $LARDER_TOKEN
+  std::string tls_ca;              ///< empty: $LARDER_TLS_CA, else no TLS
+  std::string tls_name;            ///< empty: the server's host
   std::uint32_t deadline_ms = 10'000;
 };
 

@@ -22,8 +22,9 @@ absl::StatusOr<ExitCode> run(const ListCommand& command) {
     const auto want =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(limit - shown, limits::kListPageMax));
     LARDER_ASSIGN_OR_RETURN(page, open.client->list(open.ns, page.cursor, want));
-    for (const wire::ListRecord& block : page.blocks) {
+    for (std::size_t n = 0; n < page.blocks.size(); ++n) {
       if (shown == limit) break;
+      const wire::ListRecord& block = page.blocks[n];
       shown += 1;
       report.add_row({{"hash", hash_text(block.hash)},
                       {"parent", hash_text(block.parent)},
@@ -32,7 +33,8 @@ absl::StatusOr<ExitCode> run(const ListCommand& command) {
                       {"position", std::uint64_t{block.position}},
                       {"bytes", std::uint64_t{block.length}},
                       {"leases", std::uint64_t{block.leases}},
-                      {"checksum", fmt::format("{:016x}", block.checksum)}});
+                      {"checksum", fmt::format("{:016x}", block.checksum)},
+                      {"writer", fmt::format("{:x}", page.writers[n])}});
     }
   }
   report.add("shown", shown);

@@ -47,6 +47,9 @@ enum class FrameType : std::uint8_t {
   kSlabNotice = 27,   ///< server to client: a slab's two read-only descriptors (shm)
   kSlabRetired = 28,  ///< server to client: unmap this slab
   kError = 29,        ///< server to client: the session is about to be closed, and why
+  kNamespaces = 30,
+  kSetMode = 31,
+  kPurge = 32,
 };
 
 inline constexpr std::uint16_t kFlagReply = 1;

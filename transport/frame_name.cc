@@ -62,6 +62,12 @@ const char* name_of(FrameType type) {
       return "SlabRetired";
     case FrameType::kError:
       return "Error";
+    case FrameType::kNamespaces:
+      return "Namespaces";
+    case FrameType::kSetMode:
+      return "SetMode";
+    case FrameType::kPurge:
+      return "Purge";
   }
   return "unknown";
 }

@@ -40,11 +40,11 @@ FrameReader::Result FrameReader::fail(absl::Status status) {
   return {Event::kFailed, failure_};
 }
 
-FrameReader::Result FrameReader::read(int fd, std::size_t& budget) {
+FrameReader::Result FrameReader::read(ByteStream& stream, std::size_t& budget) {
   Result result;
   while (!parse(result)) {
     if (budget == 0) return {Event::kBudget, {}};
-    if (!fill(fd, budget, result)) return result;
+    if (!fill(stream, budget, result)) return result;
   }
   return result;
 }
@@ -196,11 +196,11 @@ std::size_t FrameReader::gather(absl::InlinedVector<iovec, 8>& pieces) {
   return direct;
 }
 
-bool FrameReader::fill(int fd, std::size_t& budget, Result& result) {
+bool FrameReader::fill(ByteStream& stream, std::size_t& budget, Result& result) {
   make_room();
   absl::InlinedVector<iovec, 8> pieces;
   const std::size_t direct = gather(pieces);
-  const IoResult got = receive_message(fd, {pieces.data(), pieces.size()}, pending_fds_);
+  const IoResult got = stream.receive({pieces.data(), pieces.size()}, pending_fds_);
   if (pending_fds_.size() > kPendingFdsMax) {
     result = fail(absl::InvalidArgumentError(
         fmt::format("{} descriptors came that no frame announced, the limit is {}",
@@ -226,7 +226,9 @@ bool FrameReader::fill(int fd, std::size_t& budget, Result& result) {
       }
       return false;
     case IoState::kFailed:
-      result = fail(errno_status(absl::StatusCode::kUnavailable, "receive", got.error));
+      result = fail(stream.trouble().empty()
+                        ? errno_status(absl::StatusCode::kUnavailable, "receive", got.error)
+                        : absl::UnavailableError(stream.trouble()));
       return false;
   }
   return false;

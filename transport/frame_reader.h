@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 
 #include "store/types.h"
+#include "transport/byte_stream.h"
 #include "transport/frame.h"
 #include "transport/socket.h"
 
@@ -21,7 +22,7 @@ namespace larder {
 /// Memory: at most twice the largest frame head; shrinks when idle.
 ///
 ///     for (;;) {
-///       const ReadResult got = reader.read(fd, budget);
+///       const ReadResult got = reader.read(stream, budget);
 ///       if (got.event == ReadEvent::kFrame) {
 ///         handle(reader.frame());                    // valid until the next read()
 ///         if (reader.frame().header.payload > 0) reader.receive_payload(pieces);
@@ -54,7 +55,12 @@ class FrameReader {
 
   /// Reads until something happened. Subtracts received bytes from `budget`; stops when it is 0.
   /// A payload for which receive_payload() was not called goes to scratch memory.
-  Result read(int fd, std::size_t& budget);
+  Result read(ByteStream& stream, std::size_t& budget);
+  /// Of a socket as it is.
+  Result read(int fd, std::size_t& budget) {
+    SocketStream stream(fd);
+    return read(stream, budget);
+  }
   Frame& frame() { return frame_; }
 
   /// Where the payload of frame() goes, in order; together at most its length, the rest is
@@ -78,7 +84,7 @@ class FrameReader {
   bool parse_header(Result& result);
   bool parse_head(Result& result);
   void take_buffered_payload();
-  bool fill(int fd, std::size_t& budget, Result& result);
+  bool fill(ByteStream& stream, std::size_t& budget, Result& result);
   std::size_t gather(absl::InlinedVector<iovec, 8>& pieces);
   void place(std::size_t bytes);
   void make_room();

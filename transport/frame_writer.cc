@@ -102,17 +102,17 @@ void FrameWriter::advance(std::size_t bytes) {
   }
 }
 
-IoResult FrameWriter::flush(int fd, std::size_t& budget) {
+IoResult FrameWriter::flush(ByteStream& stream, std::size_t& budget) {
   while (!empty() && budget > 0) {
     absl::InlinedVector<iovec, 64> pieces;
     std::span<const int> fds;
     gather(budget, pieces, fds);
-    const IoResult sent = send_message(fd, {pieces.data(), pieces.size()}, fds);
+    const IoResult sent = stream.send({pieces.data(), pieces.size()}, fds);
     if (sent.state != IoState::kDone) return sent;
     advance(sent.bytes);
     budget -= std::min(budget, sent.bytes);
   }
-  return {.state = IoState::kDone};
+  return empty() ? stream.flush() : IoResult{.state = IoState::kDone};
 }
 
 void FrameWriter::drop(std::uint64_t tag) {

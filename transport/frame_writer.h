@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 
 #include "store/types.h"
+#include "transport/byte_stream.h"
 #include "transport/socket.h"
 
 namespace larder {
@@ -36,9 +37,14 @@ class FrameWriter {
   /// False, and nothing is queued, when the heads waiting would exceed kQueueMax.
   [[nodiscard]] bool push(OutFrame frame);
 
-  /// Sends until the socket would block, nothing is left, or `budget` bytes are sent (subtracted).
-  /// kDone: nothing left, or the budget is used up (see empty()).
-  IoResult flush(int fd, std::size_t& budget);
+  /// Sends until the stream would block, nothing is left in the stream either, or `budget` bytes
+  /// are sent (subtracted). kDone: nothing left, or the budget is used up (see empty()).
+  IoResult flush(ByteStream& stream, std::size_t& budget);
+  /// To a socket as it is.
+  IoResult flush(int fd, std::size_t& budget) {
+    SocketStream stream(fd);
+    return flush(stream, budget);
+  }
 
   bool empty() const { return control_.empty() && bulk_.empty(); }
   std::size_t frames() const { return control_.size() + bulk_.size(); }

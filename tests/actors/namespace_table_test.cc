@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(tenants_do_not_meet) {
   BOOST_REQUIRE((mine.ok() && theirs.ok()));
   BOOST_TEST(((*mine)->id != (*theirs)->id));
   BOOST_TEST(((*mine)->tenant != (*theirs)->tenant));
-  BOOST_TEST(table->namer()((*theirs)->tenant) == "b");
+  BOOST_TEST(table->directory()->tenant_name((*theirs)->tenant) == "b");
 }
 
 BOOST_AUTO_TEST_CASE(another_group_table_is_refused_by_field) {

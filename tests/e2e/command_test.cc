@@ -9,6 +9,7 @@
 
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
+#include "tests/e2e/flip_byte.h"
 
 namespace larder {
 
@@ -39,23 +40,6 @@ class RuntimeHome {
 
 void allow(const std::string& path, unsigned mode) {
   std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
-}
-
-/// Changes one byte of the block that is all `fill`, in the slab files below the running daemon.
-void flip_byte_of(const std::string& runtime_dir, char fill, std::size_t block) {
-  for (const auto& entry : std::filesystem::directory_iterator(runtime_dir)) {
-    if (entry.path().extension() != ".data") continue;
-    std::fstream slab(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    std::string bytes(block, 0);
-    for (std::size_t at = 0; slab.read(bytes.data(), static_cast<std::streamsize>(block));
-         at += block) {
-      if (bytes != std::string(block, fill)) continue;
-      slab.seekp(static_cast<std::streamoff>(at + block / 2));
-      slab.put(static_cast<char>(fill ^ 1));
-      return;
-    }
-  }
-  BOOST_ERROR("no block of " << fill);
 }
 
 }  // namespace
@@ -186,7 +170,7 @@ BOOST_AUTO_TEST_CASE(what_a_short_lived_client_finds_corrupt_is_out_of_service) 
     const std::string name = "block-" + std::to_string(n);
     const std::string bytes = dir.file("bytes", std::string(kBlock, static_cast<char>('A' + n)));
     BOOST_REQUIRE(larder({"put", name, bytes, "--server", daemon.socket()}).status == 0);
-    flip_byte_of(daemon.runtime_dir(), static_cast<char>('A' + n), kBlock);
+    sim::flip_byte_of(daemon.runtime_dir(), static_cast<char>('A' + n), kBlock);
     BOOST_TEST(larder({"get", name, dir.path() + "/back", "--server", daemon.socket()}).status ==
                1);
     int status = 0;

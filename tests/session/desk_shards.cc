@@ -51,7 +51,9 @@ DeskShards::DeskShards(NodeStore& store, std::shared_ptr<NamespaceTable> namespa
       });
     }
   };
-  hooks.tenant_name = namespaces_->namer();
+  hooks.tenant_name = [names = namespaces_->directory()](TenantId id) {
+    return names->tenant_name(id);
+  };
   hooks.announce_retired = std::move(announce_retired);
   hooks.log = [](const std::string&) {};
   slabs_ = std::make_unique<SlabDesk>(store_, std::move(hooks));
@@ -265,6 +267,12 @@ void DeskShards::send(ShardId to, std::shared_ptr<const QuarantineNote> note) {
 void DeskShards::send(std::shared_ptr<OpenNamespaceCall> call) {
   post(tenants_queue(), [this, call = std::move(call)] {
     call->result = namespaces_->open(call->tenant, call->spec, now_());
+    call->answer();
+  });
+}
+void DeskShards::send(std::shared_ptr<SetModeCall> call) {
+  post(tenants_queue(), [this, call = std::move(call)] {
+    call->result = namespaces_->set_mode(call->ns, call->mode);
     call->answer();
   });
 }

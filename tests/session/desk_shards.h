@@ -56,6 +56,7 @@ class DeskShards : public ShardPort, public TenantPort {
   void send(ShardId to, std::shared_ptr<const DropClaimsNote> note) override;
   void send(ShardId to, std::shared_ptr<const QuarantineNote> note) override;
   void send(std::shared_ptr<OpenNamespaceCall> call) override;
+  void send(std::shared_ptr<SetModeCall> call) override;
 
  private:
   using Task = std::function<void()>;

@@ -16,7 +16,12 @@ LoneSession::LoneSession(SessionNode& node, const Options& options, Time now)
   int fds[2];
   LARDER_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
   here_ = Fd(fds[0]);
-  Session::Options made{SessionId(options.id), Fd(fds[1]), options.is_unix, {}, &inbox_};
+  Session::Options made{.id = SessionId(options.id),
+                        .socket = Fd(fds[1]),
+                        .is_unix = options.is_unix,
+                        .peer = {},
+                        .tls = nullptr,
+                        .inbox = &inbox_};
   if (options.is_unix) made.peer = {::getpid(), ::geteuid(), ::getegid()};
   session_ = std::make_unique<Session>(std::move(made), node.context(), now);
 }

@@ -60,6 +60,7 @@ class SessionNode {
   NodeStore store_;
   NodeMetrics metrics_;
   Live<TokenTable> tokens_{TokenTable()};
+  Live<std::shared_ptr<const TlsContext>> tls_{nullptr};
   std::vector<std::unique_ptr<ShardCounters>> counters_;
   std::shared_ptr<NamespaceTable> namespaces_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;
