@@ -10,6 +10,7 @@
 
 #include "store/limits.h"
 #include "store/status_macros.h"
+#include "store/utf8.h"
 
 namespace larder {
 namespace {
@@ -112,6 +113,7 @@ absl::Status check_text(const ConfigKey& key, const std::string& value) {
   if (value.find_first_of(std::string("\0\n\r", 3)) != std::string::npos) {
     return bad(key, absl::CHexEscape(value), "must be one line");
   }
+  if (!is_utf8(value)) return bad(key, absl::CHexEscape(value), "must be UTF-8");
   if (key.choices[0] != '\0') {
     for (const auto& choice : absl::StrSplit(key.choices, '|')) {
       if (choice == value) return absl::OkStatus();
@@ -179,6 +181,10 @@ struct ToToml {
   std::string operator()(std::string Config::*member) const {
     std::string quoted = "\"";
     for (const char c : config.*member) {
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+        quoted += fmt::format("\\u{:04X}", c);
+        continue;
+      }
       if (c == '"' || c == '\\') quoted += '\\';
       quoted += c;
     }

@@ -79,8 +79,9 @@ bool is_of_others(const std::string& name) {
 absl::Status apply_environment(Config& config, const Environment& env) {
   for (const auto& [name, value] : env) {
     const auto keys = config_keys();
-    const auto key = std::find_if(keys.begin(), keys.end(),
-                                  [&name](const ConfigKey& one) { return one.env() == name; });
+    const auto key = std::find_if(keys.begin(), keys.end(), [&name = name](const ConfigKey& one) {
+      return one.env() == name;
+    });
     if (key == keys.end()) {
       if (is_of_others(name)) continue;
       return absl::InvalidArgumentError(fmt::format(

@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "store/limits.h"
+#include "store/slab.h"
 #include "store/status_macros.h"
 
 namespace larder {
@@ -43,21 +45,36 @@ json to_json(const NamespaceInfo& info) {
           {"groups", groups}};
 }
 
+/// A whole number of 0 or more; one that does not fit becomes the largest that does, which
+/// NamespaceSpec::validate() refuses where it matters. Throws json's error for anything else.
+template <class Number>
+Number number(const json& from, const char* field) {
+  const auto value = from.at(field).get_ref<const json::number_unsigned_t&>();
+  return static_cast<Number>(std::min<std::uint64_t>(value, std::numeric_limits<Number>::max()));
+}
+
 NamespaceSpec spec_from_json(const json& from) {
   NamespaceSpec spec;
   spec.fingerprint = {from.at("model"),        from.at("revision"), from.at("dtype"),
                       from.at("quantisation"), from.at("layout"),   from.at("parallel_layout"),
                       from.at("flat")};
-  spec.unit_tokens = from.at("unit_tokens");
-  spec.segment_tokens = from.at("segment_tokens");
-  spec.ranks = from.at("ranks");
-  spec.ttl = Duration(from.at("ttl_ns").get<std::int64_t>());
+  spec.unit_tokens = number<std::uint32_t>(from, "unit_tokens");
+  spec.segment_tokens = number<std::uint32_t>(from, "segment_tokens");
+  spec.ranks = number<std::uint32_t>(from, "ranks");
+  spec.ttl = Duration(number<std::int64_t>(from, "ttl_ns"));
   for (const json& group : from.at("groups")) {
-    spec.groups.push_back({static_cast<GroupKind>(group.at("kind").get<int>()),
-                           group.at("block_tokens"), group.at("window_tokens"),
-                           Bytes{group.at("block_bytes").get<std::uint64_t>()}});
+    spec.groups.push_back({static_cast<GroupKind>(number<std::uint8_t>(group, "kind")),
+                           number<std::uint32_t>(group, "block_tokens"),
+                           number<std::uint32_t>(group, "window_tokens"),
+                           Bytes{number<std::uint64_t>(group, "block_bytes")}});
   }
   return spec;
+}
+
+absl::Status check_tenant(const std::string& name) {
+  if (!name.empty() && name.size() <= SlabFileHeader::kTenantNameMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("tenant of {} bytes, must have 1 to {}",
+                                                name.size(), SlabFileHeader::kTenantNameMax));
 }
 
 /// Names the first field in which two specs of one fingerprint differ.
@@ -115,8 +132,17 @@ absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Hooks hook
         table.file_));
   }
   try {
-    for (const json& one : all)
-      table.add(one.at("tenant"), spec_from_json(one), mode_from_json(one));
+    for (const json& one : all) {
+      const std::string tenant = one.at("tenant");
+      const NamespaceSpec spec = spec_from_json(one);
+      absl::Status status = check_tenant(tenant);
+      if (status.ok()) status = spec.validate();
+      if (!status.ok()) {
+        return absl::DataLossError(fmt::format("{}: namespace {}: {}; remove the file", table.file_,
+                                               &one - &all[0], std::string(status.message())));
+      }
+      table.add(tenant, spec, mode_from_json(one));
+    }
   } catch (const json::exception& e) {
     return absl::DataLossError(fmt::format("{}: {}", table.file_, e.what()));
   }

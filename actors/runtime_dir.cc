@@ -23,6 +23,9 @@ namespace larder {
 
 namespace {
 
+/// More than there can be; also what a negative number is read as.
+constexpr std::uint64_t kStartsMax = 1ULL << 62;
+
 std::string make_uuid() {
   std::array<unsigned char, 16> b{};
   [[maybe_unused]] const auto got = ::getrandom(b.data(), b.size(), 0);
@@ -81,7 +84,7 @@ absl::Status RuntimeDir::identify() {
   const std::string file = path_ + "/node";
   if (std::ifstream in(file); in) {
     in >> node_id_ >> incarnation_;
-    if (!in || !is_uuid(node_id_)) {
+    if (!in || !is_uuid(node_id_) || incarnation_ > kStartsMax) {
       return absl::DataLossError(
           fmt::format("{}: not a UUID and a count of starts; remove the file: the node gets a new "
                       "identity, and "

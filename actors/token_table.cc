@@ -13,6 +13,7 @@
 
 #include "store/slab.h"
 #include "store/status_macros.h"
+#include "store/utf8.h"
 
 namespace larder {
 
@@ -103,6 +104,8 @@ absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
       return wrong(fmt::format("tenant of {} bytes, the limit is {}", tenant.size(),
                                SlabFileHeader::kTenantNameMax));
     }
+    // It becomes part of a JSON file, of labels and log lines.
+    if (!is_utf8(tenant)) return wrong("the tenant's name is not UTF-8");
     if (!table.grants_.emplace(*digest, *std::move(grant)).second) {
       return wrong("the token stands in an earlier line");
     }

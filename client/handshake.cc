@@ -81,6 +81,8 @@ class Dialogue {
     if (frame.header.type == FrameType::kError) {
       wire::ErrorNotice notice;
       if (!parse_body(frame.body, notice)) return lost("malformed error notice");
+      // OK would be no error: whoever says so is not believed either.
+      if (notice.status().code() == 0) return lost("error notice without an error");
       return absl::Status(static_cast<absl::StatusCode>(notice.status().code()),
                           notice.status().message());
     }

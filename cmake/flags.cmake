@@ -13,6 +13,10 @@ if(LARDER_FUZZ)
   # Else the fuzzers see the coverage of their own files alone, and grow blindly.
   target_compile_options(larder_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+if(LARDER_COVERAGE)
+  target_compile_options(larder_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(larder_flags INTERFACE -fprofile-instr-generate)
+endif()
 if(LARDER_SANITIZE)
   target_compile_options(larder_flags INTERFACE -fsanitize=${LARDER_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)

@@ -2,13 +2,13 @@
 # Installs what is missing, builds and runs every test; each stage prints its time, the first that fails
 # ends it. CI calls this script, nothing else. May be run again and again: builds are incremental.
 #
-#   ops/test.sh            format, layers, release, installed and Debian packages, ASan + UBSan, TSan, fuzzers
+#   ops/test.sh            format, layers, release, installed and Debian packages, ASan + UBSan, TSan, fuzzers (a minute each)
 #   ops/test.sh --all      and clang-tidy, fuzzers for 10 minutes each, tests 20 times over
 #   ops/test.sh STAGE…     only these, in this order
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fuzz_seconds=20
+fuzz_seconds=60
 stages=(install format layers release package asan tsan fuzz)
 if [ "${1:-}" = --all ]; then
   shift
@@ -58,18 +58,7 @@ stage_tsan() {
   ops/build.sh tsan
   run_ctest tsan
 }
-stage_fuzz() {
-  ops/build.sh fuzz
-  local fuzzer name
-  for fuzzer in build/fuzz/bin/*_fuzz; do
-    name=$(basename "$fuzzer" _fuzz)
-    mkdir -p "build/fuzz/found/$name"
-    # First the corpus alone, then what grows from it; findings stay under build/fuzz.
-    "$fuzzer" -runs=0 "tests/fuzz/corpus/$name"
-    "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 \
-      -artifact_prefix="build/fuzz/found/" "build/fuzz/found/$name" "tests/fuzz/corpus/$name"
-  done
-}
+stage_fuzz() { ops/fuzz.sh "$fuzz_seconds"; }
 stage_tidy() {
   ops/build.sh release
   sources | grep '\.cc$' | grep -v '^tests/' | xargs -n 1 -P "$(nproc)" clang-tidy --quiet -p build/release

@@ -31,6 +31,9 @@ struct TraceReader::Stream {
   std::unique_ptr<std::FILE, FileCloser> file;
   std::unique_ptr<ZSTD_DStream, ZstdFree> zstd;  // null: plain text
   bool frame_open = false;                       // in the middle of a compressed frame
+  std::string packed;                            // read and not yet decompressed, from packed_taken
+  std::size_t packed_taken = 0;
+  bool more_inside = false;  // the last piece was filled: more may be waiting in the decompressor
   std::uint64_t line = 0;
   std::string text;  // read and not yet given out
   std::size_t taken = 0;
@@ -38,11 +41,13 @@ struct TraceReader::Stream {
 
   std::string where() const { return fmt::format("{}:{}", path, line); }
   absl::Status fill();
-  absl::Status decompress(const std::string& in);
+  absl::Status decompress();
   absl::StatusOr<bool> next_line(std::string& out);
 };
 
+/// Reads a piece more, of bounded size: of what is compressed, a little can be very much.
 absl::Status TraceReader::Stream::fill() {
+  if (packed_taken < packed.size() || more_inside) return decompress();
   std::string raw(kReadBytes, '\0');
   raw.resize(std::fread(raw.data(), 1, raw.size(), file.get()));
   if (std::ferror(file.get()) != 0) {
@@ -53,25 +58,27 @@ absl::Status TraceReader::Stream::fill() {
     if (!frame_open) return absl::OkStatus();
     return absl::DataLossError(fmt::format("{}: compressed stream ends too early", where()));
   }
-  if (zstd) return decompress(raw);
-  text += raw;
-  return absl::OkStatus();
+  if (!zstd) {
+    text += raw;
+    return absl::OkStatus();
+  }
+  packed = std::move(raw);
+  packed_taken = 0;
+  return decompress();
 }
 
-absl::Status TraceReader::Stream::decompress(const std::string& in) {
-  ZSTD_inBuffer input{in.data(), in.size(), 0};
+absl::Status TraceReader::Stream::decompress() {
+  ZSTD_inBuffer input{packed.data(), packed.size(), packed_taken};
   std::string piece(ZSTD_DStreamOutSize(), '\0');
-  bool full = false;  // the output was filled: more may be waiting inside
-  while (input.pos < input.size || full) {
-    ZSTD_outBuffer output{piece.data(), piece.size(), 0};
-    const std::size_t code = ZSTD_decompressStream(zstd.get(), &output, &input);
-    if (ZSTD_isError(code) != 0) {
-      return absl::DataLossError(fmt::format("{}: {}", where(), ZSTD_getErrorName(code)));
-    }
-    text.append(piece, 0, output.pos);
-    full = output.pos == output.size;
-    if (output.pos > 0 || input.pos > 0) frame_open = code != 0;
+  ZSTD_outBuffer output{piece.data(), piece.size(), 0};
+  const std::size_t code = ZSTD_decompressStream(zstd.get(), &output, &input);
+  if (ZSTD_isError(code) != 0) {
+    return absl::DataLossError(fmt::format("{}: {}", where(), ZSTD_getErrorName(code)));
   }
+  text.append(piece, 0, output.pos);
+  more_inside = output.pos == output.size;
+  if (output.pos > 0 || input.pos > packed_taken) frame_open = code != 0;
+  packed_taken = input.pos;
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "store/slab.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <xxhash.h>
 
 #include "store/assert.h"
+#include "store/limits.h"
 #include "store/status_macros.h"
 
 namespace larder {
@@ -22,6 +24,7 @@ namespace larder {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kSlotAlignment = 64;
 constexpr mode_t kMode = 0600;
 
 std::uint64_t round_up(std::uint64_t bytes) {
@@ -63,6 +66,16 @@ SlabFileHeader describe(const Slab::Shape& shape) {
   return header;
 }
 
+/// Whether a slab may have this shape: then no product of its numbers overflows, and a scan of its
+/// slots ends.
+bool has_known_shape(const SlabFileHeader& header) {
+  if (header.slot_bytes < limits::kBlockBytesMin.count) return false;
+  if (header.slot_bytes > limits::kBlockBytesMax.count) return false;
+  if (header.slot_bytes % kSlotAlignment != 0) return false;
+  const std::uint64_t fitting = limits::kSlabBytesMax.count / header.slot_bytes;
+  return header.slots > 0 && header.slots <= std::max<std::uint64_t>(1, fitting);
+}
+
 absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return error_of(path, "open", errno);
@@ -79,7 +92,7 @@ absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
                     "then)",
                     path, header.version, SlabFileHeader::kVersion));
   }
-  if (header.checksum != checksum_of(header) || header.slots == 0 || header.slot_bytes == 0 ||
+  if (header.checksum != checksum_of(header) || !has_known_shape(header) ||
       header.tenant_length > SlabFileHeader::kTenantNameMax) {
     return absl::DataLossError(fmt::format("{}: slab header damaged", path));
   }

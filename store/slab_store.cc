@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "absl/container/flat_hash_set.h"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,12 +24,15 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 /// Ids handed out before the file that remembers the next one is written again.
 constexpr std::uint32_t kIdsAhead = 1024;
+/// Beyond it there is room for all that is added to an id without a look.
+constexpr std::uint32_t kIdMax = 0xffff0000;
+static_assert(kIdMax < 0xffffffff - kIdsAhead - limits::kSlabsMax / 2);
 
 std::string next_id_path(const std::string& dir) {
   return dir + "/slab-next-id";
 }
 
-/// The number in `slab-<number><suffix>`.
+/// The number in `slab-<number><suffix>`, when it is one that a slab may have.
 std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffix) {
   constexpr std::string_view kPrefix = "slab-";
   if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return {};
@@ -37,7 +41,7 @@ std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffi
   const char* end = name.data() + name.size() - suffix.size();
   std::uint32_t id = 0;
   const auto [stop, error] = std::from_chars(begin, end, id);
-  if (error != std::errc() || stop != end) return {};
+  if (error != std::errc() || stop != end || id > kIdMax) return {};
   return id;
 }
 
@@ -85,10 +89,15 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
   OpenReport report;
   std::vector<std::unique_ptr<Slab>> found;
   std::vector<std::pair<SlabId, absl::Status>> damaged;
+  absl::flat_hash_set<std::uint32_t> places;  // find() keeps one slab a remainder
   for (const SlabId id : listing.headers) {
     auto slab = Slab::open(dir_, id);
     if (slab.status().code() == absl::StatusCode::kFailedPrecondition) return slab.status();
-    if (slab.ok()) {
+    if (slab.ok() && !places.insert(id.value() % limits::kSlabsMax).second) {
+      damaged.emplace_back(
+          id, absl::DataLossError(fmt::format("{}: slab {}: another one has its place in the table",
+                                              Slab::header_path(dir_, id), id.value())));
+    } else if (slab.ok()) {
       found.push_back(*std::move(slab));
     } else {
       damaged.emplace_back(id, slab.status());
@@ -126,7 +135,8 @@ absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
   const std::string path = next_id_path(dir_);
   if (std::FILE* file = std::fopen(path.c_str(), "re"); file != nullptr) {
     std::uint32_t stored = 0;
-    if (std::fscanf(file, "%u", &stored) == 1) next_id_ = std::max(next_id_, stored);
+    const bool whole = std::fscanf(file, "%u", &stored) == 1 && stored <= kIdMax;
+    if (whole) next_id_ = std::max(next_id_, stored);
     std::fclose(file);
   }
   return write_next_id(next_id_ + kIdsAhead);
@@ -191,6 +201,12 @@ absl::StatusOr<SlabId> SlabStore::take_id() {
   // find() keeps one slab a remainder.
   while (by_id_[next_id_ % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
     next_id_ += 1;
+  }
+  if (next_id_ > kIdMax) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "{}: all slab ids are used up; stop larderd and remove the slab-* files (the cache is "
+        "empty then)",
+        dir_));
   }
   if (next_id_ >= written_next_id_) {
     LARDER_RETURN_IF_ERROR(write_next_id(next_id_ + kIdsAhead));

@@ -8,6 +8,7 @@
 
 #include "store/assert.h"
 #include "store/crash_point.h"
+#include "store/limits.h"
 
 namespace larder {
 
@@ -88,6 +89,7 @@ SlotCondition inspect(const SlotHeader& header, Bytes slot_bytes) {
   if (committed == 0) return SlotCondition::kEmpty;
   const bool whole = committed == 1 && header.magic == kSlotHeaderMagic &&
                      header.version == kSlotHeaderVersion && header.ranks > 0 &&
+                     header.ranks <= limits::kRanksMax && header.group < limits::kGroupsMax &&
                      header.length > 0 && header.length <= slot_bytes.count &&
                      header.header_checksum == header_checksum(header);
   return whole ? SlotCondition::kCommitted : SlotCondition::kDamaged;

@@ -11,6 +11,7 @@
 
 #include "store/assert.h"
 #include "store/limits.h"
+#include "tests/fuzz/reached.h"
 #include "transport/frame.h"
 #include "transport/frame_head.h"
 #include "transport/frame_reader.h"
@@ -19,6 +20,8 @@
 
 namespace larder {
 namespace {
+
+fuzz::Reached reached;
 
 /// What a stream yields: a digest of all heads and payloads, and how it ended.
 struct Outcome {
@@ -75,9 +78,11 @@ Outcome run(std::span<const std::byte> stream, std::size_t piece, std::size_t sl
 }  // namespace larder
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  larder::reached.input();
   if (size < 2) return 0;
   const auto stream = std::as_bytes(std::span(data, size)).subspan(2);
   const larder::Outcome whole = larder::run(stream, 1 << 16, 1 << 20);
+  if (whole.frames > 0) larder::reached.past();
   const larder::Outcome pieces = larder::run(stream, 1 + data[0], 1 + data[1]);
   LARDER_ASSERT(whole == pieces);
   return 0;

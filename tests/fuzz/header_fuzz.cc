@@ -1,0 +1,157 @@
+// The directory that a daemon finds at its start: slab headers, slot headers, the next id. Whatever
+// stands there: no crash; what is adopted lies inside its slab and is adopted once; what is not is
+// free or never used again; blocks can be put beside it, and a start after that finds the same.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "policies/lru_policy.h"
+#include "store/assert.h"
+#include "store/node_store.h"
+#include "store/shard.h"
+#include "tests/fuzz/reached.h"
+#include "tests/fuzz/slab_files.h"
+#include "tests/temp_dir.h"
+
+namespace larder {
+namespace {
+
+constexpr std::uint32_t kShards = 2;
+constexpr Bytes kCapacity{1 << 20};
+constexpr Bytes kSlot{4096};
+constexpr TenantId kTenant{0};
+fuzz::Reached reached;
+
+/// A start of a daemon on a directory.
+struct Started {
+  explicit Started(const std::string& dir)
+      : store({.runtime_dir = dir, .capacity = kCapacity, .shards = kShards}) {
+    auto opened = store.open([this](const std::string& name) { return tenant(name); });
+    if (!opened.ok()) {
+      LARDER_ASSERT(!opened.status().message().empty());
+      return;
+    }
+    ok = true;
+    report = *std::move(opened);
+    for (std::uint32_t i = 0; i < kShards; ++i) {
+      shards.push_back(
+          std::make_unique<Shard>(ShardId(i), store, [] { return std::make_unique<LruPolicy>(); }));
+      for (const AdoptItem& item : report.adopted[i])
+        adopt(i, item);
+    }
+  }
+
+  TenantId tenant(const std::string& name) {
+    LARDER_ASSERT(name.size() <= SlabFileHeader::kTenantNameMax);
+    const auto next = TenantId(1 + static_cast<std::uint32_t>(tenants.size()));
+    return tenants.try_emplace(name, next).first->second;
+  }
+
+  void adopt(std::uint32_t shard, const AdoptItem& item) {
+    const Slab* slab = store.slabs.find(item.slot.slab);
+    LARDER_ASSERT(slab != nullptr);
+    LARDER_ASSERT(item.slot.slot < slab->slots());
+    SlotHeader& header = *slab->header(item.slot.slot);
+    LARDER_ASSERT(header.length <= slab->slot_bytes().count);
+    const BlockKey key = peek_key(header);
+    if (!shards[shard]->adopt(item.slot, item.tenant)) return;
+    LARDER_ASSERT(slots.insert(item.slot).second);
+    LARDER_ASSERT(blocks.emplace(key, item.slot).second);
+    // Both ends of the slot can be read.
+    const std::byte* data = slab->data(item.slot.slot);
+    LARDER_ASSERT(static_cast<unsigned>(data[0]) + static_cast<unsigned>(data[header.length - 1]) <
+                  512);
+  }
+
+  /// A block more, as a session would put it; false when there is no room.
+  bool put(std::uint64_t name) {
+    ReserveItem item;
+    item.key = {.ns = NamespaceId(99), .hash = {name, 1}, .group = GroupId(0), .rank = Rank(0)};
+    item.tenant = kTenant;
+    item.anchor = item.key.hash;
+    item.length = item.slot_bytes = kSlot;
+    shards[0]->reserve({&item, 1}, std::nullopt, Time{});
+    if (item.outcome != ReserveOutcome::kReserved) return false;
+    LARDER_ASSERT(!slots.contains(item.slot));
+    store.slabs.seal(item.slot, 1);
+    LARDER_ASSERT(store.indexes[0]->commit(item.entry, item.entry_generation));
+    slots.insert(item.slot);
+    blocks.emplace(item.key, item.slot);
+    return true;
+  }
+
+  bool ok = false;
+  NodeStore store;
+  NodeStore::OpenReport report;
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::map<std::string, TenantId> tenants;
+  std::set<SlotRef> slots;
+  std::map<BlockKey, SlotRef> blocks;
+};
+
+/// Slots of slabs that were found are free, adopted or quarantined, and no other.
+void check_slots(const Started& node) {
+  std::uint64_t slots = 0;
+  for (const SlabId id : node.store.slabs.slab_ids())
+    slots += node.store.slabs.find(id)->slots();
+  std::uint64_t free = 0;
+  for (const SlotPools::Usage& pool : node.store.pools.usage())
+    free += pool.free;
+  LARDER_ASSERT(free + node.slots.size() + node.report.slots_quarantined == slots);
+}
+
+void put_beside(Started& node) {
+  const auto slab = node.store.slabs.create(kTenant, "mine", kSlot);
+  if (!slab.ok()) return;
+  for (const SlabId id : node.store.slabs.slab_ids())
+    LARDER_ASSERT(id <= (*slab)->id());  // ids only grow
+  node.store.pools.add_slab(**slab);
+  for (std::uint64_t n = 0; n < (*slab)->slots() && node.put(n); ++n) {
+  }
+}
+
+/// Evicts what was adopted, as when the node is full.
+void empty(Started& node) {
+  node.store.set_capacity(Bytes{0});
+  for (const auto& shard : node.shards)
+    shard->evict_over(Time{});
+}
+
+void run(FuzzedDataProvider& in) {
+  // One for all inputs: what an input leaves is removed before the next.
+  static const test::TempDir dir(test::kShm);
+  for (const auto& left : std::filesystem::directory_iterator(dir.path()))
+    std::filesystem::remove_all(left);
+  fuzz::SlabFiles(in, dir.path()).write();
+  std::map<BlockKey, SlotRef> before;
+  {
+    Started first(dir.path());
+    if (!first.ok) return;
+    if (first.report.slabs.slabs > 0) reached.past();
+    check_slots(first);
+    put_beside(first);
+    if (in.ConsumeBool()) empty(first);
+    for (const auto& [key, slot] : first.blocks) {
+      if (inspect(*first.store.slabs.header(slot), first.store.slabs.slot_bytes(slot)) ==
+          SlotCondition::kCommitted) {
+        before.emplace(key, slot);
+      }
+    }
+  }
+  const Started second(dir.path());
+  LARDER_ASSERT(second.ok);
+  LARDER_ASSERT(second.report.slabs.slabs_set_aside == 0);
+  LARDER_ASSERT(second.blocks == before);
+}
+
+}  // namespace
+}  // namespace larder
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  larder::reached.input();
+  FuzzedDataProvider in(data, size);
+  larder::run(in);
+  return 0;
+}
