@@ -28,7 +28,7 @@ std::string next_id_path(const std::string& dir) {
   return dir + "/slab-next-id";
 }
 
-/// The number in `slab-<number><suffix>`.
+/// The number in `slab-<number><suffix>`, as this program writes it: other names are not ours.
 std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffix) {
   constexpr std::string_view kPrefix = "slab-";
   if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return {};
@@ -37,14 +37,14 @@ std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffi
   const char* end = name.data() + name.size() - suffix.size();
   std::uint32_t id = 0;
   const auto [stop, error] = std::from_chars(begin, end, id);
-  if (error != std::errc() || stop != end) return {};
+  if (error != std::errc() || stop != end || *begin == '0' || id > limits::kSlabIdMax) return {};
   return id;
 }
 
 struct Listing {
   std::vector<SlabId> headers;
   std::vector<SlabId> data;
-  std::vector<std::string> unfinished;
+  std::vector<std::string> leftovers;  ///< unfinished, or set aside by a former start
   std::uint32_t id_max = 0;
 };
 
@@ -58,14 +58,25 @@ absl::StatusOr<Listing> list(const std::string& dir) {
       const auto id = id_in(name, suffix);
       if (!id) continue;
       listing.id_max = std::max(listing.id_max, *id);
-      if (std::string_view(suffix) == ".hdr") listing.headers.emplace_back(*id);
-      if (std::string_view(suffix) == ".data") listing.data.emplace_back(*id);
-      if (std::string_view(suffix) == ".hdr.tmp") listing.unfinished.push_back(it->path().string());
+      if (std::string_view(suffix) == ".hdr") {
+        listing.headers.emplace_back(*id);
+      } else if (std::string_view(suffix) == ".data") {
+        listing.data.emplace_back(*id);
+      } else {
+        listing.leftovers.push_back(it->path().string());
+      }
     }
   }
   if (error) return absl::ErrnoToStatus(error.value(), fmt::format("{}: list", dir));
   std::sort(listing.headers.begin(), listing.headers.end());
   return listing;
+}
+
+/// Two directories were merged: one daemon makes no two slabs of one remainder.
+absl::Status another_of_this_place(SlabId id) {
+  return absl::DataLossError(fmt::format(
+      "slab-{}: a slab whose id differs by a multiple of {} is there, so this is another daemon's",
+      id.value(), limits::kSlabsMax));
 }
 
 }  // namespace
@@ -87,25 +98,30 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
   std::vector<std::pair<SlabId, absl::Status>> damaged;
   for (const SlabId id : listing.headers) {
     auto slab = Slab::open(dir_, id);
-    if (slab.status().code() == absl::StatusCode::kFailedPrecondition) return slab.status();
     if (slab.ok()) {
       found.push_back(*std::move(slab));
-    } else {
+    } else if (absl::IsDataLoss(slab.status())) {
       damaged.emplace_back(id, slab.status());
+    } else {
+      return slab.status();
     }
   }
   MutexLock lock(&mutex_);
   LARDER_RETURN_IF_ERROR(read_next_id(listing.id_max));
+  for (const std::string& path : listing.leftovers)
+    ::unlink(path.c_str());
   for (const auto& [id, why] : damaged)
     set_aside(id, why, report);
-  for (const std::string& path : listing.unfinished)
-    ::unlink(path.c_str());
   for (const SlabId id : listing.data) {
     // Without a header file it was being made, or was nearly gone: no block stands in it.
     const bool whole = std::binary_search(listing.headers.begin(), listing.headers.end(), id);
     if (!whole) ::unlink(Slab::data_path(dir_, id).c_str());
   }
   for (auto& slab : found) {
+    if (by_id_[slab->id().value() % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
+      set_aside(slab->id(), another_of_this_place(slab->id()), report);
+      continue;
+    }
     slab->set_tenant(tenant_of(slab->tenant_name()));
     put_into_service(std::move(slab));
     report.slabs += 1;
@@ -126,7 +142,10 @@ absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
   const std::string path = next_id_path(dir_);
   if (std::FILE* file = std::fopen(path.c_str(), "re"); file != nullptr) {
     std::uint32_t stored = 0;
-    if (std::fscanf(file, "%u", &stored) == 1) next_id_ = std::max(next_id_, stored);
+    // Damaged, it may say anything: then the ids that are seen decide.
+    if (std::fscanf(file, "%u", &stored) == 1 && stored <= limits::kSlabIdMax) {
+      next_id_ = std::max(next_id_, stored);
+    }
     std::fclose(file);
   }
   return write_next_id(next_id_ + kIdsAhead);
