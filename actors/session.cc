@@ -21,7 +21,8 @@ Session::Session(Options options, NodeContext& node, Time now)
       last_sent_progress_(now),
       requests_(node),
       touches_(node),
-      leases_(node) {
+      leases_(node),
+      regions_(node.regions) {
   node_.sessions.fetch_add(1, std::memory_order_relaxed);
   count(node_.metrics.sessions_opened);
 }
@@ -216,9 +217,15 @@ bool Session::flush() {
   std::size_t budget = kTurnBytes;
   const std::size_t before = budget;
   const IoResult sent = writer_.flush(fd(), budget);
-  if (budget != before || writer_.empty()) last_sent_progress_ = now_;
+  sent_since_progress_ += before - budget;
+  if (writer_.empty() || sent_since_progress_ >= kReadAtLeast) note_progress();
   if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) return false;
   return !closed_;
+}
+
+void Session::note_progress() {
+  last_sent_progress_ = now_;
+  sent_since_progress_ = 0;
 }
 
 bool Session::on_answer(ShardCall& call) {
@@ -265,8 +272,10 @@ absl::Status Session::overdue() const {
   const Duration unread = writer_.empty() ? Duration(0) : now_ - last_sent_progress_;
   if (unread > milliseconds(config.lease_ms)) {
     return absl::DeadlineExceededError(
-        fmt::format("answers: {} bytes were not read in {} ms, the limit is lease_ms = {}",
-                    writer_.queued_bytes(), ms(unread), config.lease_ms));
+        fmt::format("answers: {} bytes of {} were read in {} ms, at least {} must be in lease_ms = "
+                    "{}",
+                    sent_since_progress_, sent_since_progress_ + writer_.queued_bytes(), ms(unread),
+                    kReadAtLeast, config.lease_ms));
   }
   return absl::OkStatus();
 }
@@ -313,7 +322,7 @@ void Session::reply_error(FrameType type, std::uint64_t id, const absl::Status& 
 }
 
 void Session::push(OutFrame frame) {
-  if (writer_.empty()) last_sent_progress_ = now_;      // it was not waited for before
+  if (writer_.empty()) note_progress();                 // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 

@@ -9,6 +9,7 @@
 #include "actors/session.h"
 #include "actors/session_calls.h"
 #include "actors/session_erase_op.h"
+#include "actors/session_limits.h"
 #include "actors/session_list_op.h"
 #include "actors/session_match.h"
 #include "actors/session_remove_prefix_op.h"
@@ -43,6 +44,12 @@ void Session::wait(const Call& call) {
     return refuse(call, absl::ResourceExhaustedError(
                             fmt::format("wait: {} keys beside {} waited for, the limit is {}",
                                         records.size(), wait_keys_, limits::kSessionWaitKeysMax)));
+  }
+  const std::uint64_t of_node = node_.wait_keys.load(std::memory_order_relaxed);
+  if (of_node + records.size() > kNodeWaitKeysMax) {
+    return refuse(call, absl::ResourceExhaustedError(fmt::format(
+                            "wait: {} keys beside {} that all sessions wait for, the limit is {}",
+                            records.size(), of_node, kNodeWaitKeysMax)));
   }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
