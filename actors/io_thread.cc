@@ -1,10 +1,13 @@
 #include "actors/io_thread.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include "actors/clock.h"
 #include "actors/session_abort.h"
@@ -20,6 +23,8 @@ constexpr std::uint64_t kInboxTag = 0;  // session ids begin at 1; listeners cou
 constexpr std::uint64_t kListenerTag = ~0ULL;
 constexpr int kEventsMax = 64;
 constexpr Duration kTimerPeriod = std::chrono::milliseconds(1);
+/// How much longer than a look at all timers the time to the next one is.
+constexpr int kTimerRest = 4;
 constexpr Duration kIdlePeriod = std::chrono::milliseconds(250);
 
 void watch(int epoll, int fd, std::uint32_t events, std::uint64_t tag, int operation) {
@@ -29,10 +34,17 @@ void watch(int epoll, int fd, std::uint32_t events, std::uint64_t tag, int opera
   LARDER_ASSERT(::epoll_ctl(epoll, operation, fd, &event) == 0);
 }
 
+Fd keep_descriptor() {
+  return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
 }  // namespace
 
 IoThread::IoThread(NodeContext& node, QuiescenceDomain::Reader reader, std::vector<Fd> listeners)
-    : node_(node), reader_(std::move(reader)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    : node_(node),
+      reader_(std::move(reader)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      spare_(keep_descriptor()) {
   LARDER_ASSERT(epoll_.valid());
   watch(epoll_.get(), inbox_.event_fd(), EPOLLIN, kInboxTag, EPOLL_CTL_ADD);
   for (Fd& fd : listeners) {
@@ -148,15 +160,18 @@ void IoThread::accept_all(std::size_t number) {
   for (;;) {
     auto accepted = accept_from(listener.fd.get());
     if (!accepted.ok()) {
-      // No descriptors left: who waits is tried again later; the listener stays readable meanwhile.
       count(node_.metrics.accepts_failed);
+      if (refuse_without_descriptor(listener)) continue;
+      // Who waits is tried again later; the listener stays readable meanwhile.
       return watch_listener(number, 0);
     }
     if (!accepted->has_value()) return;
     auto socket = std::make_shared<Fd>(std::move(**accepted));
-    if (node_.sessions.load(std::memory_order_relaxed) >= node_.config().max_sessions) {
-      refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}",
-                                  node_.sessions.load(), node_.config().max_sessions));
+    // Who was accepted a moment ago counts too: a burst is taken whole before one session is made.
+    const std::uint32_t open = node_.arriving.load() + node_.sessions.load();
+    if (open >= node_.config().max_sessions) {
+      refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}", open,
+                                  node_.config().max_sessions));
       continue;
     }
     PeerCredentials peer;
@@ -167,10 +182,29 @@ void IoThread::accept_all(std::size_t number) {
     }
     IoThread& target = *node_.io_threads[next_thread_++ % node_.io_threads.size()];
     const bool is_unix = listener.is_unix;
+    node_.arriving.fetch_add(1);
     target.inbox().post(Inbox::Task([socket, is_unix, peer](IoThread& self) {
       self.add_session(std::move(*socket), is_unix, peer);
+      self.node_.arriving.fetch_sub(1);
     }));
   }
+}
+
+/// Tells the next in line that there is no descriptor for it, with the one that is kept for that.
+/// False: nobody could be told.
+bool IoThread::refuse_without_descriptor(const Listener& listener) {
+  spare_.reset();
+  bool told = false;
+  if (auto accepted = accept_from(listener.fd.get()); accepted.ok() && accepted->has_value()) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    refuse(**accepted, fmt::format("descriptors: none are left, the limit is {} (RLIMIT_NOFILE); "
+                                   "raise LimitNOFILE or lower max_sessions={}",
+                                   limit.rlim_cur, node_.config().max_sessions));
+    told = true;
+  }
+  spare_ = keep_descriptor();
+  return told && spare_.valid();
 }
 
 void IoThread::refuse(const Fd& socket, const std::string& why) {
@@ -255,7 +289,10 @@ void IoThread::on_time() {
     const ShardId shard = note->shard;
     node_.shards.send(shard, std::move(note));
   }
-  next_timer_ = now_ + (waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod);
+  const Duration period = waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod;
+  // Thousands of waits take long to look at: most of the time is for those who ask.
+  const Time ended = now();
+  next_timer_ = ended + std::max(period, kTimerRest * (ended - now_));
 }
 
 }  // namespace larder

@@ -41,7 +41,7 @@ class IoThread {
   struct Listener {
     Fd fd;
     bool is_unix = false;
-    bool paused = false;  ///< could not accept (no descriptors left); tried again by the timer
+    bool paused = false;  ///< could not even refuse (out of memory); tried again by the timer
   };
   struct Peer {
     std::unique_ptr<Session> session;
@@ -56,6 +56,7 @@ class IoThread {
   void accept_all(std::size_t number);
   void watch_listener(std::size_t number, std::uint32_t events);
   void refuse(const Fd& socket, const std::string& why);
+  bool refuse_without_descriptor(const Listener& listener);
   void pump(std::uint64_t id, bool readable);
   void queue(std::uint64_t id, Peer& peer);
   void update_events(std::uint64_t id, Peer& peer);
@@ -66,6 +67,7 @@ class IoThread {
   QuiescenceDomain::Reader reader_;
   Inbox inbox_;
   Fd epoll_;
+  Fd spare_;  ///< given up for a moment to tell a client that there are no others
   std::vector<Listener> listeners_;
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
   std::vector<std::uint64_t> runnable_;

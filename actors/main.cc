@@ -5,10 +5,10 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "actors/config.h"
+#include "actors/descriptor_limit.h"
 #include "actors/machine.h"
 #include "actors/node.h"
 #include "actors/readiness.h"
@@ -99,15 +99,6 @@ int serve(const larder::Config& config, int argc, char** argv) {
   return 0;
 }
 
-/// A slab takes a descriptor, a session up to three: the usual soft limit is for programs that use
-/// select(), which none of ours does.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,7 +106,7 @@ int main(int argc, char** argv) {
   const sigset_t handled = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &handled, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  larder::raise_descriptor_limit();
   larder::silence_wire_log();
 
   const auto invocation =

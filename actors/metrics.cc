@@ -36,6 +36,8 @@ std::vector<std::pair<std::string, std::uint64_t>> NodeMetrics::snapshot() const
       {"sessions_timed_out", &sessions_timed_out},
       {"frames_refused", &frames_refused},
       {"shard_restarts", &shard_restarts},
+      {"slabs_set_aside", &slabs_set_aside},
+      {"slots_damaged", &slots_damaged},
       {"shm_refused", &shm_refused},
       {"attach_refused_off", &attach_refused_off},
       {"attach_refused_uid", &attach_refused_uid},

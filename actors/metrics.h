@@ -45,6 +45,8 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> sessions_timed_out{0};
   std::atomic<std::uint64_t> frames_refused{0};
   std::atomic<std::uint64_t> shard_restarts{0};
+  std::atomic<std::uint64_t> slabs_set_aside{0};      ///< at the start
+  std::atomic<std::uint64_t> slots_damaged{0};        ///< likewise
   std::atomic<std::uint64_t> shm_refused{0};          ///< wanted, but no memory or descriptor
   std::atomic<std::uint64_t> attach_refused_off{0};   ///< by the configuration
   std::atomic<std::uint64_t> attach_refused_uid{0};   ///< the client's is not the daemon's

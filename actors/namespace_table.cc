@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "store/checksum.h"
 #include "store/limits.h"
 #include "store/slab.h"
 #include "store/status_macros.h"
@@ -77,6 +78,25 @@ absl::Status check_tenant(const std::string& name) {
                                                 name.size(), SlabFileHeader::kTenantNameMax));
 }
 
+/// Of the list as it is written: a flipped digit must not change a group table.
+std::string checksum_of(const json& list) {
+  const std::string text = list.dump();
+  return fmt::format("{:016x}", checksum(std::as_bytes(std::span(text))));
+}
+
+/// The list of namespaces in the file's text; a bare one is of a version that had no checksum.
+absl::StatusOr<json> list_of(std::istream& in) {
+  json all = json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (all.is_array()) return all;
+  if (!all.is_object() || !all["namespaces"].is_array()) {
+    return absl::DataLossError("not a list of namespaces");
+  }
+  if (all["checksum"] != checksum_of(all["namespaces"])) {
+    return absl::DataLossError("its checksum is wrong");
+  }
+  return std::move(all["namespaces"]);
+}
+
 /// Names the first field in which two specs of one fingerprint differ.
 std::string difference(const NamespaceSpec& open, const NamespaceSpec& asked) {
   if (open.unit_tokens != asked.unit_tokens) {
@@ -125,28 +145,35 @@ absl::StatusOr<NamespaceTable> NamespaceTable::load(std::string file, Hooks hook
   table.hooks_ = std::move(hooks);
   std::ifstream in(table.file_);
   if (!in) return table;
-  const json all = json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (!all.is_array()) {
-    return absl::DataLossError(fmt::format(
-        "{}: not a list of namespaces; remove the file (blocks stay, group tables are sent again)",
-        table.file_));
-  }
+  const absl::Status read = table.read(in);
+  if (read.ok()) return table;
+  return absl::DataLossError(
+      fmt::format("{}: {}; remove the file (blocks stay, group tables are sent again)", table.file_,
+                  std::string(read.message())));
+}
+
+/// All of them or none: a table read in part would let group tables of the rest differ.
+absl::Status NamespaceTable::read(std::istream& in) {
+  LARDER_ASSIGN_OR_RETURN(const json list, list_of(in));
+  struct Row {
+    std::string tenant;
+    NamespaceSpec spec;
+    NamespaceMode mode;
+  };
+  std::vector<Row> all;
   try {
-    for (const json& one : all) {
-      const std::string tenant = one.at("tenant");
-      const NamespaceSpec spec = spec_from_json(one);
-      absl::Status status = check_tenant(tenant);
-      if (status.ok()) status = spec.validate();
-      if (!status.ok()) {
-        return absl::DataLossError(fmt::format("{}: namespace {}: {}; remove the file", table.file_,
-                                               &one - &all[0], std::string(status.message())));
-      }
-      table.add(tenant, spec, mode_from_json(one));
-    }
+    for (const json& one : list)
+      all.push_back({one.at("tenant"), spec_from_json(one), mode_from_json(one)});
   } catch (const json::exception& e) {
-    return absl::DataLossError(fmt::format("{}: {}", table.file_, e.what()));
+    return absl::DataLossError(e.what());
   }
-  return table;
+  for (const Row& row : all) {
+    LARDER_RETURN_IF_ERROR(check_tenant(row.tenant));
+    LARDER_RETURN_IF_ERROR(row.spec.validate());
+  }
+  for (const Row& row : all)
+    add(row.tenant, row.spec, row.mode);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<NamespaceRef> NamespaceTable::open(const std::string& tenant,
@@ -257,7 +284,8 @@ absl::Status NamespaceTable::save() const {
   const std::string temporary = file_ + ".new";
   {
     std::ofstream out(temporary, std::ios::trunc);
-    out << all.dump(1) << '\n';
+    const std::string sum = checksum_of(all);
+    out << json{{"checksum", sum}, {"namespaces", std::move(all)}}.dump(1) << '\n';
     if (!out.flush()) {
       return absl::ResourceExhaustedError(fmt::format("cannot write {}", temporary));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,7 +40,8 @@ class NamespaceTable {
   /// Blocks are looked at for what may be forgotten at most once in this time.
   static constexpr Duration kSweepInterval = std::chrono::seconds(1);
 
-  /// Reads `file` if it is there. DATA_LOSS when it cannot be parsed.
+  /// Reads `file` if it is there. DATA_LOSS, naming the remedy, when it cannot be parsed or its
+  /// checksum is wrong.
   static absl::StatusOr<NamespaceTable> load(std::string file, Hooks hooks);
 
   /// Equal fingerprints give the same namespace. `spec.ttl` is of what this opener puts.
@@ -62,6 +64,7 @@ class NamespaceTable {
     std::weak_ptr<const void> opened;  ///< alive while a session has it open
   };
 
+  absl::Status read(std::istream& in);
   absl::Status save() const;
   NamespaceId add(const std::string& tenant, const NamespaceSpec& spec,
                   NamespaceMode mode = NamespaceMode::kDefault);

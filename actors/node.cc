@@ -1,6 +1,7 @@
 #include "actors/node.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "actors/audit_log.h"
 #include "actors/clock.h"
 #include "actors/config_keys.h"
+#include "actors/descriptor_limit.h"
 #include "actors/http_server.h"
 #include "actors/io_thread.h"
 #include "actors/policy_factory.h"
@@ -35,6 +37,7 @@ struct Node::Impl {
     }
   }
 
+  absl::Status open_namespaces();
   absl::Status open_store();
   absl::Status start_actors(std::vector<std::vector<AdoptItem>> blocks);
   absl::Status listen(std::vector<Fd>& listeners);
@@ -111,25 +114,40 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> load_tls(const Config& config)
 
 }  // namespace
 
+/// A damaged file costs no more than its removal would: blocks stay, their units are formed anew,
+/// clients send group tables again.
+absl::Status Node::Impl::open_namespaces() {
+  const std::string file = dir.path() + "/namespaces";
+  auto table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
+  if (absl::IsDataLoss(table.status()) && std::rename(file.c_str(), (file + ".bad").c_str()) == 0) {
+    log(fmt::format("namespaces_set_aside error=\"{}\"", std::string(table.status().message())));
+    table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
+  }
+  LARDER_RETURN_IF_ERROR(table.status());
+  namespaces = std::make_shared<NamespaceTable>(*std::move(table));
+  return absl::OkStatus();
+}
+
 absl::Status Node::Impl::open_store() {
+  LARDER_RETURN_IF_ERROR(check_descriptor_limit(0));
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
   tokens.set(std::move(loaded));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(config));
   tls.set(std::move(certificate));
   // Shapes first: re-adopted blocks form units by them.
-  LARDER_ASSIGN_OR_RETURN(
-      NamespaceTable table,
-      NamespaceTable::load(dir.path() + "/namespaces", NamespaceTable::hooks_of(store)));
-  namespaces = std::make_shared<NamespaceTable>(std::move(table));
+  LARDER_RETURN_IF_ERROR(open_namespaces());
   LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
     return namespaces->tenant_id(tenant);
   }));
+  LARDER_RETURN_IF_ERROR(check_descriptor_limit(report.slabs.slabs));
   std::size_t blocks = 0;
   for (const auto& shard : report.adopted)
     blocks += shard.size();
   for (const std::string& message : report.slabs.messages) {
     log(fmt::format("slab_set_aside {}", message));
   }
+  count(metrics.slabs_set_aside, report.slabs.slabs_set_aside);
+  count(metrics.slots_damaged, report.slots_quarantined);
   if (report.slabs.slabs > 0) {
     log(fmt::format("store_adopted slabs={} blocks={} quarantined={}", report.slabs.slabs, blocks,
                     report.slots_quarantined));

@@ -44,6 +44,12 @@ struct NodeContext {
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};
   std::atomic<std::uint32_t> sessions{0};
+  /// Accepted, and on their way to the io thread that makes sessions of them.
+  std::atomic<std::uint32_t> arriving{0};
+  /// Registered memory of all sessions, mapped here; bounded by limits::kRegionsMax.
+  std::atomic<std::uint32_t> regions{0};
+  /// Of all sessions' open waits; bounded by kNodeWaitKeysMax.
+  std::atomic<std::uint64_t> wait_keys{0};
   /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
   std::atomic<std::uint64_t> pinned_bytes{0};
   PinTable pins;

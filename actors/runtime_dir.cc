@@ -100,7 +100,8 @@ absl::Status RuntimeDir::identify() {
   out << node_id_ << ' ' << incarnation_ << '\n';
   out.close();
   if (!out || std::rename(temporary.c_str(), file.c_str()) != 0) {
-    return absl::PermissionDeniedError(fmt::format("{}: cannot be written", file));
+    return absl::PermissionDeniedError(
+        fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
   }
   return absl::OkStatus();
 }

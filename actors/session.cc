@@ -31,7 +31,8 @@ Session::Session(Options options, NodeContext& node, Time now)
       stream_(make_stream(options_)),
       requests_(node),
       touches_(node),
-      leases_(node) {
+      leases_(node),
+      regions_(node.regions) {
   node_.sessions.fetch_add(1, std::memory_order_relaxed);
   count(node_.metrics.sessions_opened);
 }
@@ -232,9 +233,15 @@ bool Session::flush() {
   std::size_t budget = kTurnBytes;
   const std::size_t before = budget;
   const IoResult sent = writer_.flush(*stream_, budget);
-  if (budget != before || !wants_write()) last_sent_progress_ = now_;
+  sent_since_progress_ += before - budget;
+  if (!wants_write() || sent_since_progress_ >= kReadAtLeast) note_progress();
   if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) return false;
   return !closed_;
+}
+
+void Session::note_progress() {
+  last_sent_progress_ = now_;
+  sent_since_progress_ = 0;
 }
 
 bool Session::on_answer(ShardCall& call) {
@@ -278,11 +285,13 @@ absl::Status Session::overdue() const {
         fmt::format("silence: nothing came in {} ms, the limit is heartbeat_ms = {}", ms(silence),
                     config.heartbeat_ms));
   }
-  const Duration unread = writer_.empty() ? Duration(0) : now_ - last_sent_progress_;
+  const Duration unread = wants_write() ? now_ - last_sent_progress_ : Duration(0);
   if (unread > milliseconds(config.lease_ms)) {
     return absl::DeadlineExceededError(
-        fmt::format("answers: {} bytes were not read in {} ms, the limit is lease_ms = {}",
-                    writer_.queued_bytes(), ms(unread), config.lease_ms));
+        fmt::format("answers: {} bytes of {} were read in {} ms, at least {} must be in lease_ms = "
+                    "{}",
+                    sent_since_progress_, sent_since_progress_ + writer_.queued_bytes(), ms(unread),
+                    kReadAtLeast, config.lease_ms));
   }
   return absl::OkStatus();
 }
@@ -329,7 +338,7 @@ void Session::reply_error(FrameType type, std::uint64_t id, const absl::Status& 
 }
 
 void Session::push(OutFrame frame) {
-  if (writer_.empty()) last_sent_progress_ = now_;      // it was not waited for before
+  if (!wants_write()) note_progress();                 // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 

@@ -118,6 +118,7 @@ class Session {
   void step_ops();
   void reap_ops();
   bool flush();
+  void note_progress();
   /// OK, or why the session must end now: silence, no hello, or answers that nobody reads.
   absl::Status overdue() const;
   template <class Body>
@@ -197,6 +198,7 @@ class Session {
   Time now_;
   Time last_heard_;
   Time last_sent_progress_;
+  std::size_t sent_since_progress_ = 0;
   bool greeted_ = false;
   bool failed_ = false;  ///< closes once the error frame is out
   bool closed_ = false;  ///< the client ended the stream

@@ -9,6 +9,7 @@
 #include "actors/session.h"
 #include "actors/session_calls.h"
 #include "actors/session_erase_op.h"
+#include "actors/session_limits.h"
 #include "actors/session_list_op.h"
 #include "actors/session_match.h"
 #include "actors/session_removal_op.h"
@@ -48,6 +49,12 @@ void Session::wait(const Call& call) {
   if (!serves(node_.mode_of(*ns))) {  // what is not served does not come either
     const std::vector<wire::PutResult> missed(records.size(), result_of(KeyStatus::kMiss));
     return reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(missed)));
+  }
+  const std::uint64_t of_node = node_.wait_keys.load(std::memory_order_relaxed);
+  if (of_node + records.size() > kNodeWaitKeysMax) {
+    return refuse(call, absl::ResourceExhaustedError(fmt::format(
+                            "wait: {} keys beside {} that all sessions wait for, the limit is {}",
+                            records.size(), of_node, kNodeWaitKeysMax)));
   }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {

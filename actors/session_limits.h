@@ -12,8 +12,14 @@ inline constexpr std::uint64_t kStreamCredits = 4 << 20;
 inline constexpr std::size_t kTurnBytes = 1 << 20;
 /// A session with this much to send is not read from.
 inline constexpr std::size_t kWriterPauseBytes = 8 << 20;
+/// What a client must read in lease_ms of the answers that wait for it: the blocks behind them are
+/// held for as long, so one that takes a few bytes now and then is as good as gone.
+inline constexpr std::size_t kReadAtLeast = 1 << 20;
 /// Payload that a get keeps queued ahead.
 inline constexpr std::size_t kGetAheadBytes = 2 << 20;
+/// Keys of all open waits of a node: an io thread looks at every one of its sessions' again and
+/// again, and must be back for others in some 20 ms.
+inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);
 inline constexpr Duration kPutDeadlineMax = std::chrono::minutes(10);
 inline constexpr Duration kNamespaceTtlMax = std::chrono::hours(24 * 3650);

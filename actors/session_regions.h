@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,9 @@ using RegionRef = std::shared_ptr<const RegionMap>;
 /// reads it any more: until then it counts as registered memory. One io thread.
 class RegionBook {
  public:
+  /// `of_node` counts what all sessions have mapped; it outlives every region.
+  explicit RegionBook(std::atomic<std::uint32_t>& of_node) : of_node_(of_node) {}
+
   /// Maps `fd` under the client's number; errors name the field and the limit.
   absl::Status add(std::uint32_t region, const Fd& fd, Bytes bytes);
   /// The number is free at once. NOT_FOUND when there is no such region.
@@ -29,6 +33,7 @@ class RegionBook {
   std::uint64_t mapped_bytes() const { return *bytes_; }
 
  private:
+  std::atomic<std::uint32_t>& of_node_;
   absl::flat_hash_map<std::uint32_t, RegionRef> regions_;
   std::shared_ptr<std::uint64_t> bytes_ = std::make_shared<std::uint64_t>(0);  ///< mapped
 };

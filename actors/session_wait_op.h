@@ -22,10 +22,12 @@ class WaitOp : public SessionOp {
         deadline_(deadline) {
     session_.waits() += 1;
     session_.wait_keys() += keys_.size();
+    session_.node().wait_keys.fetch_add(keys_.size(), std::memory_order_relaxed);
   }
   ~WaitOp() override {
     session_.waits() -= 1;
     session_.wait_keys() -= keys_.size();
+    session_.node().wait_keys.fetch_sub(keys_.size(), std::memory_order_relaxed);
   }
 
   void on_answer(ShardCall&) override {}

@@ -41,6 +41,8 @@ class Dialogue {
       std::size_t budget = kBudget;
       const IoResult sent = link_->flush(budget);
       if (sent.state == IoState::kClosed || sent.state == IoState::kFailed) {
+        const auto said = receive();  // it may have said why before it closed
+        if (!said.ok()) return said.status();
         return lost(sent.error == 0 ? "closed" : errno_status({}, "send", sent.error).message());
       }
       LARDER_ASSIGN_OR_RETURN(const bool got, receive());

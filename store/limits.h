@@ -20,6 +20,8 @@ inline constexpr std::uint32_t kSlabsPerCapacity = 64;
 inline constexpr std::uint64_t kReserveShare = 100;
 inline constexpr Bytes kReserveSlotMax = 1_MiB;
 inline constexpr std::uint32_t kSlabsMax = 65'536;
+/// Ids only grow; one beyond this was never handed out.
+inline constexpr std::uint32_t kSlabIdMax = 1U << 31;
 /// 25 bits of an index slot name the entry (the other 7 are a tag).
 inline constexpr std::uint32_t kEntriesPerShardMax = 1U << 25;
 /// Evicted blocks that a node remembers: as many as it has blocks, this many at least.
@@ -46,6 +48,9 @@ inline constexpr Bytes kCopySlice = 1_MiB;
 
 inline constexpr std::uint32_t kSessionsMax = 4'096;
 inline constexpr std::uint32_t kSessionRegionsMax = 1'024;
+/// Of all sessions: each is a mapping, and the kernel's vm.max_map_count (65,530) is for slabs (two
+/// each), control pages, threads and the heap too. At it, an allocation fails and the daemon dies.
+inline constexpr std::uint32_t kRegionsMax = 16'384;
 inline constexpr Bytes kSessionRegionBytesMax = {1ULL << 42};
 inline constexpr std::uint32_t kSessionRequestsMax = 4'096;
 /// Blocks of all open requests' chains; those beyond are not touched when their request ends.

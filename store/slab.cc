@@ -35,6 +35,21 @@ absl::Status error_of(const std::string& path, const char* act, int error) {
   return absl::ErrnoToStatus(error, fmt::format("{}: {}", path, act));
 }
 
+/// Of an existing file. What is not there, or is no file, is damage; anything else (no descriptor
+/// or memory left, no right) says nothing about the file.
+absl::Status open_error(const std::string& path, int error) {
+  if (error == ENOENT || error == EISDIR || error == ELOOP || error == ENXIO) {
+    return absl::DataLossError(fmt::format("{}: open: {}", path, std::strerror(error)));
+  }
+  if (error == EMFILE) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "{}: open: no descriptors left; each slab needs one, raise the limit (LimitNOFILE, ulimit "
+        "-Hn)",
+        path));
+  }
+  return error_of(path, "open", error);
+}
+
 absl::Status no_space(const std::string& path, Bytes need) {
   struct statvfs fs {};
   const std::uint64_t free = ::statvfs(path.c_str(), &fs) == 0 ? fs.f_bavail * fs.f_bsize : 0;
@@ -77,8 +92,9 @@ bool has_known_shape(const SlabFileHeader& header) {
 }
 
 absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return error_of(path, "open", errno);
+  // O_NONBLOCK: a pipe by that name must not stop the start.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return open_error(path, errno);
   SlabFileHeader header{};
   const ssize_t got = ::pread(fd, &header, sizeof header, 0);
   ::close(fd);
@@ -134,8 +150,8 @@ absl::StatusOr<MappedFile> MappedFile::make(const std::string& path, Bytes lengt
 }
 
 absl::StatusOr<MappedFile> MappedFile::open(const std::string& path, Bytes length) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return error_of(path, "open", errno);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return open_error(path, errno);
   struct stat stat {};
   if (::fstat(fd, &stat) != 0 || static_cast<std::uint64_t>(stat.st_size) != length.count) {
     ::close(fd);

@@ -20,7 +20,8 @@ class MappedFile {
   /// Makes `path` anew, allocates its blocks and maps it. RESOURCE_EXHAUSTED naming the path, what
   /// it needs and what is free; other errors by errno. Nothing is left behind on failure. Blocks.
   static absl::StatusOr<MappedFile> make(const std::string& path, Bytes length);
-  /// Maps an existing file of exactly `length`; DATA_LOSS when it has another.
+  /// Maps an existing file of exactly `length`; DATA_LOSS when it has another, is missing, or is no
+  /// file; other errors say nothing about the file.
   static absl::StatusOr<MappedFile> open(const std::string& path, Bytes length);
 
   MappedFile() = default;
@@ -81,7 +82,8 @@ class Slab {
   /// Makes both files; the header file gets its name last, so that a name means a whole slab.
   static absl::StatusOr<std::unique_ptr<Slab>> make(const std::string& dir, Shape shape);
   /// Maps both files of a former run. `shape.tenant` is not filled in. DATA_LOSS when they are
-  /// damaged; FAILED_PRECONDITION naming the file and the remedy when they are of another version.
+  /// damaged; FAILED_PRECONDITION naming the file and the remedy when they are of another version;
+  /// other errors (no descriptor, no memory) say nothing about them.
   static absl::StatusOr<std::unique_ptr<Slab>> open(const std::string& dir, SlabId id);
 
   SlabId id() const { return shape_.id; }

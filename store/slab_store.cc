@@ -24,15 +24,14 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 /// Ids handed out before the file that remembers the next one is written again.
 constexpr std::uint32_t kIdsAhead = 1024;
-/// Beyond it there is room for all that is added to an id without a look.
-constexpr std::uint32_t kIdMax = 0xffff0000;
-static_assert(kIdMax < 0xffffffff - kIdsAhead - limits::kSlabsMax / 2);
+// There is room for all that is added to an id without a look.
+static_assert(limits::kSlabIdMax < 0xffffffff - kIdsAhead - limits::kSlabsMax / 2);
 
 std::string next_id_path(const std::string& dir) {
   return dir + "/slab-next-id";
 }
 
-/// The number in `slab-<number><suffix>`, when it is one that a slab may have.
+/// The number in `slab-<number><suffix>`, as this program writes it: other names are not ours.
 std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffix) {
   constexpr std::string_view kPrefix = "slab-";
   if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return {};
@@ -41,14 +40,14 @@ std::optional<std::uint32_t> id_in(std::string_view name, std::string_view suffi
   const char* end = name.data() + name.size() - suffix.size();
   std::uint32_t id = 0;
   const auto [stop, error] = std::from_chars(begin, end, id);
-  if (error != std::errc() || stop != end || id > kIdMax) return {};
+  if (error != std::errc() || stop != end || *begin == '0' || id > limits::kSlabIdMax) return {};
   return id;
 }
 
 struct Listing {
   std::vector<SlabId> headers;
   std::vector<SlabId> data;
-  std::vector<std::string> unfinished;
+  std::vector<std::string> leftovers;  ///< unfinished, or set aside by a former start
   std::uint32_t id_max = 0;
 };
 
@@ -62,14 +61,25 @@ absl::StatusOr<Listing> list(const std::string& dir) {
       const auto id = id_in(name, suffix);
       if (!id) continue;
       listing.id_max = std::max(listing.id_max, *id);
-      if (std::string_view(suffix) == ".hdr") listing.headers.emplace_back(*id);
-      if (std::string_view(suffix) == ".data") listing.data.emplace_back(*id);
-      if (std::string_view(suffix) == ".hdr.tmp") listing.unfinished.push_back(it->path().string());
+      if (std::string_view(suffix) == ".hdr") {
+        listing.headers.emplace_back(*id);
+      } else if (std::string_view(suffix) == ".data") {
+        listing.data.emplace_back(*id);
+      } else {
+        listing.leftovers.push_back(it->path().string());
+      }
     }
   }
   if (error) return absl::ErrnoToStatus(error.value(), fmt::format("{}: list", dir));
   std::sort(listing.headers.begin(), listing.headers.end());
   return listing;
+}
+
+/// Two directories were merged: one daemon makes no two slabs of one remainder.
+absl::Status another_of_this_place(SlabId id) {
+  return absl::DataLossError(fmt::format(
+      "slab-{}: a slab whose id differs by a multiple of {} is there, so this is another daemon's",
+      id.value(), limits::kSlabsMax));
 }
 
 }  // namespace
@@ -92,29 +102,34 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
   absl::flat_hash_set<std::uint32_t> places;  // find() keeps one slab a remainder
   for (const SlabId id : listing.headers) {
     auto slab = Slab::open(dir_, id);
-    if (slab.status().code() == absl::StatusCode::kFailedPrecondition) return slab.status();
     if (slab.ok() && !places.insert(id.value() % limits::kSlabsMax).second) {
       damaged.emplace_back(
           id, absl::DataLossError(fmt::format("{}: slab {}: another one has its place in the table",
                                               Slab::header_path(dir_, id), id.value())));
     } else if (slab.ok()) {
       found.push_back(*std::move(slab));
-    } else {
+    } else if (absl::IsDataLoss(slab.status())) {
       damaged.emplace_back(id, slab.status());
+    } else {
+      return slab.status();
     }
   }
   MutexLock lock(&mutex_);
   LARDER_RETURN_IF_ERROR(read_next_id(listing.id_max));
+  for (const std::string& path : listing.leftovers)
+    ::unlink(path.c_str());
   for (const auto& [id, why] : damaged)
     set_aside(id, why, report);
-  for (const std::string& path : listing.unfinished)
-    ::unlink(path.c_str());
   for (const SlabId id : listing.data) {
     // Without a header file it was being made, or was nearly gone: no block stands in it.
     const bool whole = std::binary_search(listing.headers.begin(), listing.headers.end(), id);
     if (!whole) ::unlink(Slab::data_path(dir_, id).c_str());
   }
   for (auto& slab : found) {
+    if (by_id_[slab->id().value() % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
+      set_aside(slab->id(), another_of_this_place(slab->id()), report);
+      continue;
+    }
     slab->set_tenant(tenant_of(slab->tenant_name()));
     put_into_service(std::move(slab));
     report.slabs += 1;
@@ -135,8 +150,10 @@ absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
   const std::string path = next_id_path(dir_);
   if (std::FILE* file = std::fopen(path.c_str(), "re"); file != nullptr) {
     std::uint32_t stored = 0;
-    const bool whole = std::fscanf(file, "%u", &stored) == 1 && stored <= kIdMax;
-    if (whole) next_id_ = std::max(next_id_, stored);
+    // Damaged, it may say anything: then the ids that are seen decide.
+    if (std::fscanf(file, "%u", &stored) == 1 && stored <= limits::kSlabIdMax) {
+      next_id_ = std::max(next_id_, stored);
+    }
     std::fclose(file);
   }
   return write_next_id(next_id_ + kIdsAhead);
@@ -202,7 +219,7 @@ absl::StatusOr<SlabId> SlabStore::take_id() {
   while (by_id_[next_id_ % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
     next_id_ += 1;
   }
-  if (next_id_ > kIdMax) {
+  if (next_id_ > limits::kSlabIdMax) {
     return absl::ResourceExhaustedError(fmt::format(
         "{}: all slab ids are used up; stop larderd and remove the slab-* files (the cache is "
         "empty then)",

@@ -40,11 +40,13 @@ class SlabStore {
 
   struct OpenReport {
     std::uint32_t slabs = 0;
-    std::uint32_t slabs_set_aside = 0;  ///< damaged or truncated, now under a `.bad` name
+    /// Damaged or truncated, now under a `.bad` name; the next start removes those.
+    std::uint32_t slabs_set_aside = 0;
     std::vector<std::string> messages;  ///< one for each of them: file and reason
   };
   /// Maps all slabs of a former run. `tenant_of` numbers a tenant by its name. FAILED_PRECONDITION
-  /// naming file and remedy when one is of another format version; then nothing has changed.
+  /// naming file and remedy when one is of another format version, RESOURCE_EXHAUSTED when there
+  /// are not the descriptors or the memory for one; then nothing has changed.
   absl::StatusOr<OpenReport> open(absl::FunctionRef<TenantId(const std::string&)> tenant_of);
 
   /// Makes a slab of slots of `slot_bytes` for `tenant`. RESOURCE_EXHAUSTED naming path, need and

@@ -3,86 +3,18 @@
 #include <cstring>
 
 #include <boost/test/unit_test.hpp>
-#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
-#include "transport/frame_head.h"
-#include "transport/frame_reader.h"
-#include "transport/namespace_wire.h"
-#include "transport/socket.h"
-#include "transport/wire.pb.h"
+#include "tests/e2e/raw.h"
 
 namespace larder {
 
-using std::chrono::milliseconds;
+using sim::Raw;
 
 namespace {
-
-/// A connection on which the test writes what it likes.
-class Raw {
- public:
-  explicit Raw(const std::string& address, bool greet = true)
-      : fd_(*connect_to(*parse_address(address), std::chrono::seconds(2))) {
-    if (!greet) return;
-    wire::HelloRequest hello;
-    hello.set_version_min(1);
-    hello.set_version_max(1);
-    send(FrameType::kHello, hello);
-    BOOST_REQUIRE(receive());
-  }
-
-  void bytes(const std::vector<std::byte>& data) {
-    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
-    BOOST_REQUIRE((send_message(fd_.get(), {&piece, 1}).state == IoState::kDone));
-  }
-  void send(FrameType type, const google::protobuf::MessageLite& body,
-            std::span<const std::byte> array = {}) {
-    bytes(make_head({.type = type, .id = ++id_, .body = &body, .array = array}));
-  }
-  /// The next frame within a second; false when the stream ended.
-  bool receive() {
-    for (;;) {
-      std::size_t budget = 1 << 20;
-      const ReadResult got = reader_.read(fd_.get(), budget);
-      if (got.event == ReadEvent::kFrame) return true;
-      if (got.event == ReadEvent::kClosed || got.event == ReadEvent::kFailed) return false;
-      pollfd entry{fd_.get(), POLLIN, 0};
-      if (::poll(&entry, 1, 2000) != 1) {
-        BOOST_ERROR("no answer");
-        return false;
-      }
-    }
-  }
-  /// Status of the reply that comes next.
-  std::string refusal() {
-    if (!receive()) return "closed";
-    wire::SimpleReply reply;
-    BOOST_TEST(parse_body(reader_.frame().body, reply));
-    return reply.status().message();
-  }
-  std::string error_notice() {
-    if (!receive()) return "closed";
-    BOOST_TEST((reader_.frame().header.type == FrameType::kError));
-    wire::ErrorNotice notice;
-    BOOST_TEST(parse_body(reader_.frame().body, notice));
-    return notice.status().message();
-  }
-  std::uint64_t open(const NamespaceSpec& spec) {
-    send(FrameType::kOpenNamespace, to_wire(spec));
-    BOOST_REQUIRE(receive());
-    wire::OpenNamespaceReply reply;
-    BOOST_REQUIRE(parse_body(reader_.frame().body, reply));
-    return reply.id();
-  }
-
- private:
-  Fd fd_;
-  FrameReader reader_;
-  std::uint64_t id_ = 0;
-};
 
 bool names(const std::string& text, const std::string& what) {
   return text.find(what) != std::string::npos;

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +22,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// A port that was free a moment ago.
 /// A port that nobody listens on, below those that the kernel gives to connections: there one could
 /// be taken before larderd listens on it.
 std::uint16_t free_port() {
@@ -45,7 +45,7 @@ std::uint16_t free_port() {
 
 /// fork and exec; output goes to `output_file`. The child dies with the test.
 pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            const std::string& output_file) {
+            const std::string& output_file, std::uint64_t descriptors = 0) {
   std::vector<char*> argv;
   for (const std::string& word : command)
     argv.push_back(const_cast<char*>(word.c_str()));
@@ -56,6 +56,8 @@ pid_t spawn(const std::vector<std::string>& command, const std::vector<std::stri
   const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   ::dup2(out, 1);
   ::dup2(out, 2);
+  const rlimit limit{descriptors, descriptors};
+  if (descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(126);
   for (const std::string& one : environment)
     ::putenv(const_cast<char*>(one.c_str()));
   ::execv(argv[0], argv.data());
@@ -106,6 +108,10 @@ Daemon::~Daemon() {
 }
 
 void Daemon::start() {
+  if (!try_start()) BOOST_FAIL("larderd does not answer: " << log());
+}
+
+bool Daemon::try_start() {
   std::vector<std::string> command = {
       built(options_.program.empty() ? "larderd" : options_.program),
       "--runtime-dir",
@@ -122,16 +128,17 @@ void Daemon::start() {
     command.insert(command.end(), {"--host-bytes", std::to_string(options_.host_bytes.count)});
   }
   command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-  pid_ = spawn(command, options_.environment, dir_.path() + "/log");
+  std::filesystem::remove(dir_.path() + "/log");
+  pid_ = spawn(command, options_.environment, dir_.path() + "/log", options_.descriptors);
   BOOST_REQUIRE(pid_ > 0);
   Client::Options probe;
   probe.server = socket();
   probe.connect_deadline = milliseconds(500);
   for (int n = 0; n < 1000; ++n) {
-    if (Client::connect(probe).ok()) return;
-    if (wait_exit(milliseconds(10))) break;
+    if (Client::connect(probe).ok()) return true;
+    if (wait_exit(milliseconds(10))) return false;
   }
-  BOOST_FAIL("larderd does not answer: " << log());
+  return false;
 }
 
 void Daemon::kill() {
@@ -167,6 +174,7 @@ bool Daemon::wait_exit(Duration within) {
 }
 
 std::string Daemon::tcp() const {
+  if (!options_.listen.empty()) return options_.listen;
   return fmt::format("127.0.0.1:{}", port_);
 }
 std::string Daemon::log() const {

@@ -23,6 +23,9 @@ class Daemon {
     std::vector<std::string> flags;
     std::vector<std::string> environment;  ///< "NAME=VALUE"
     std::string program;                   ///< empty: larderd
+    std::string runtime_dir = {};          ///< empty: its own
+    std::string listen = {};               ///< empty: loopback and a port of its own
+    std::uint64_t descriptors = 0;         ///< RLIMIT_NOFILE, soft and hard; 0: as here
   };
 
   Daemon() : Daemon(Options{}) {}
@@ -31,8 +34,10 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  void start();     ///< until it answers; on the same directory
-  void kill();      ///< SIGKILL, and waits
+  void start();  ///< until it answers; on the same directory
+  bool
+  try_start();  ///< false: it ended instead, for a reason that is in log() (of this start alone)
+  void kill();  ///< SIGKILL, and waits
   int terminate();  ///< SIGTERM, and waits; its exit status
   void freeze();    ///< SIGSTOP, and waits until it is stopped
   void thaw();
@@ -44,7 +49,10 @@ class Daemon {
   std::string socket() const { return dir_.path() + "/s"; }
   std::string tcp() const;
   const std::string& dir() const { return dir_.path(); }
-  std::string runtime_dir() const { return dir_.path() + "/run"; }
+  std::string runtime_dir() const {
+    return options_.runtime_dir.empty() ? dir_.path() + "/run" : options_.runtime_dir;
+  }
+  Options& options() { return options_; }  ///< of the next start
   std::string log() const;
 
   std::unique_ptr<Client> connect(Client::Options options) const;

@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(a_put_that_comes_after_names_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
-  RegionBook book;
+  std::atomic<std::uint32_t> of_node{0};
+  RegionBook book(of_node);
   BOOST_REQUIRE(book.add(kRegion, memfd, Bytes{bytes.size()}).ok());
   HeldRegions held;
   const wire::PutSource source{.key = 0, .region = kRegion, .length = 1};
@@ -147,6 +148,7 @@ BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
 
   held = HeldRegions();
   BOOST_TEST(book.mapped_bytes() == 0U);
+  BOOST_TEST(of_node == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

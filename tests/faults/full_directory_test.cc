@@ -1,0 +1,117 @@
+// The file system of the runtime directory is full: nothing is made, nothing is lost, nobody dies.
+
+#include <algorithm>
+#include <filesystem>
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/client/conformance.h"
+#include "tests/e2e/daemon.h"
+#include "tests/faults/private_space.h"
+#include "tests/faults/process_figures.h"
+
+namespace larder {
+
+namespace {
+
+constexpr std::uint32_t kBlocks = 64;
+constexpr std::size_t kBytes = 65'536;
+
+NamespaceSpec spec_of(const std::string& model, std::size_t bytes) {
+  NamespaceSpec spec = sim::chain_spec(model);
+  spec.groups[0].block_bytes = Bytes{bytes};
+  return spec;
+}
+
+std::size_t count_of(const Completion& done, KeyStatus status) {
+  return static_cast<std::size_t>(std::count(done.keys.begin(), done.keys.end(), status));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(larderd_full_directory)
+
+BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
+  const test::TempDir dir;
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  if (!tmpfs) return;
+  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
+                      .flags = {"--pin-quota-percent", "100"},
+                      .environment = {},
+                      .program = {},
+                      .runtime_dir = dir.path() + "/run"});
+  const auto client = daemon.shm();
+  const NamespaceSpec spec = spec_of("full", kBytes);
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch there(spec, 1, kBlocks, kBytes);
+  sim::check_all(client->put(ns, there.keys, there.sources, {}), kBlocks, KeyStatus::kOk);
+  sim::check_all(client->pin(ns, there.keys, Duration(0)), kBlocks, KeyStatus::kOk);
+  const NamespaceSpec wide = spec_of("wide", 4 * kBytes);
+  const NamespaceId of_wide = *client->open_namespace(wide);
+  const std::string ballast = tmpfs->fill();
+
+  // A few slots of this size are free in slabs that are there; no more are made.
+  sim::Batch more(spec, 2, 2 * kBlocks, kBytes);
+  const Completion same = client->put(ns, more.keys, more.sources, {});
+  BOOST_TEST(count_of(same, KeyStatus::kNoSpace) >= kBlocks, same.message);
+  BOOST_TEST(count_of(same, KeyStatus::kNoSpace) + count_of(same, KeyStatus::kOk) == 2 * kBlocks);
+  sim::Batch other(wide, 3, 8, 4 * kBytes);
+  sim::check_all(client->put(of_wide, other.keys, other.sources, {}), 8, KeyStatus::kNoSpace);
+  const auto opened = client->open_namespace(spec_of("new", kBytes));
+  BOOST_TEST((opened.status().code() == absl::StatusCode::kResourceExhausted),
+             opened.status().message());
+  BOOST_TEST(daemon.log().find("slab_not_made") != std::string::npos);
+  for (const auto& reader : {daemon.shm(), daemon.tcp_client()}) {
+    const NamespaceId same_ns = *reader->open_namespace(spec);
+    there.clear();
+    sim::check_all(reader->get(same_ns, there.keys, there.targets, {.verify = true}), kBlocks,
+                   KeyStatus::kOk);
+    BOOST_TEST(there.got_all());
+  }
+
+  std::filesystem::remove(ballast);
+  BOOST_TEST(sim::soon(std::chrono::seconds(5), [&] {
+    const Completion put = client->put(of_wide, other.keys, other.sources, {});
+    return count_of(put, KeyStatus::kNoSpace) == 0;
+  }));
+  BOOST_TEST(client->open_namespace(spec_of("new", kBytes)).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_on_a_full_directory_says_what_it_lacks_and_loses_nothing) {
+  const test::TempDir dir;
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  if (!tmpfs) return;
+  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
+                      .flags = {},
+                      .environment = {},
+                      .program = {},
+                      .runtime_dir = dir.path() + "/run"});
+  const NamespaceSpec spec = spec_of("full", kBytes);
+  sim::Batch there(spec, 1, kBlocks, kBytes);
+  {
+    const auto client = daemon.shm();
+    sim::check_all(client->put(*client->open_namespace(spec), there.keys, there.sources, {}),
+                   kBlocks, KeyStatus::kOk);
+  }
+  daemon.kill();
+  const std::string ballast = tmpfs->fill();
+  // As much as it has is enough for what it is asked to hold, yet not a page more is there.
+  daemon.options().host_bytes = Bytes{4 << 20};
+
+  BOOST_TEST(!daemon.try_start());
+
+  BOOST_TEST(daemon.exit_status() == 4);
+  BOOST_TEST(daemon.log().find(daemon.runtime_dir()) != std::string::npos, daemon.log());
+  BOOST_TEST(daemon.log().find("No space left") != std::string::npos, daemon.log());
+  std::filesystem::remove(ballast);
+  daemon.options().host_bytes = Bytes{16 << 20};
+  daemon.start();
+  const auto client = daemon.shm();
+  sim::check_all(client->get(*client->open_namespace(spec), there.keys, there.targets, {}), kBlocks,
+                 KeyStatus::kOk);
+  BOOST_TEST(there.got_all());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder
