@@ -15,13 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/eventually.h"
+
 namespace larder::sim {
 
 using std::chrono::milliseconds;
 
 namespace {
 
-/// A port that was free a moment ago.
 /// A port that nobody listens on, below those that the kernel gives to connections: there one could
 /// be taken before larderd listens on it.
 std::uint16_t free_port() {
@@ -41,25 +42,6 @@ std::uint16_t free_port() {
   }
   BOOST_FAIL("no free port");
   return 0;
-}
-
-/// fork and exec; output goes to `output_file`. The child dies with the test.
-pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            const std::string& output_file) {
-  std::vector<char*> argv;
-  for (const std::string& word : command)
-    argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::dup2(out, 1);
-  ::dup2(out, 2);
-  for (const std::string& one : environment)
-    ::putenv(const_cast<char*>(one.c_str()));
-  ::execv(argv[0], argv.data());
-  ::_exit(127);
 }
 
 int decode(int status) {
@@ -88,6 +70,24 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
+pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& output_file) {
+  std::vector<char*> argv;
+  for (const std::string& word : command)
+    argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::dup2(out, 1);
+  ::dup2(out, 2);
+  for (const std::string& one : environment)
+    ::putenv(const_cast<char*>(one.c_str()));
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
 std::string built(const std::string& program) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
 }
@@ -106,6 +106,11 @@ Daemon::~Daemon() {
 }
 
 void Daemon::start() {
+  launch();
+  await();
+}
+
+void Daemon::launch() {
   std::vector<std::string> command = {
       built(options_.program.empty() ? "larderd" : options_.program),
       "--runtime-dir",
@@ -124,6 +129,9 @@ void Daemon::start() {
   command.insert(command.end(), options_.flags.begin(), options_.flags.end());
   pid_ = spawn(command, options_.environment, dir_.path() + "/log");
   BOOST_REQUIRE(pid_ > 0);
+}
+
+void Daemon::await() {
   Client::Options probe;
   probe.server = socket();
   probe.connect_deadline = milliseconds(500);
@@ -155,6 +163,12 @@ void Daemon::freeze() {
   BOOST_FAIL("the daemon does not stop");
 }
 
+void Daemon::reload(const std::string& awaited) {
+  const std::size_t before = logged(awaited);
+  ::kill(pid_, SIGHUP);
+  BOOST_TEST(test::eventually([&] { return logged(awaited) > before; }), "not logged: " << awaited);
+}
+
 void Daemon::thaw() {
   ::kill(pid_, SIGCONT);
 }
@@ -171,6 +185,14 @@ std::string Daemon::tcp() const {
 }
 std::string Daemon::log() const {
   return read_file(dir_.path() + "/log");
+}
+
+std::size_t Daemon::logged(const std::string& what) const {
+  const std::string text = log();
+  std::size_t found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    found += 1;
+  return found;
 }
 
 std::unique_ptr<Client> Daemon::connect(Client::Options options) const {

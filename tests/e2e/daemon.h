@@ -32,12 +32,20 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   void start();     ///< until it answers; on the same directory
+  void launch();    ///< start() without the wait
+  void await();     ///< until it answers
   void kill();      ///< SIGKILL, and waits
   int terminate();  ///< SIGTERM, and waits; its exit status
   void freeze();    ///< SIGSTOP, and waits until it is stopped
   void thaw();
   bool wait_exit(Duration within);  ///< true when it ended (by itself)
+  /// Of the next start.
+  void set_environment(std::vector<std::string> environment) {
+    options_.environment = std::move(environment);
+  }
   void forget_environment() { options_.environment.clear(); }
+  /// SIGHUP, and waits until the log has `awaited` once more.
+  void reload(const std::string& awaited);
   int exit_status() const { return status_; }
   pid_t pid() const { return pid_; }
 
@@ -46,6 +54,7 @@ class Daemon {
   const std::string& dir() const { return dir_.path(); }
   std::string runtime_dir() const { return dir_.path() + "/run"; }
   std::string log() const;
+  std::size_t logged(const std::string& what) const;  ///< how many times
 
   std::unique_ptr<Client> connect(Client::Options options) const;
   std::unique_ptr<Client> shm(Duration deadline = std::chrono::seconds(5)) const;
@@ -61,6 +70,11 @@ class Daemon {
   pid_t pid_ = 0;
   int status_ = -1;
 };
+
+/// fork and exec; output goes to the end of `output_file`. The child dies with the thread that
+/// called.
+pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& output_file);
 
 /// Runs a program to its end, at most `within`; its exit status and what it wrote.
 struct Finished {
