@@ -7,6 +7,7 @@
 #include "client/clock.h"
 #include "tests/client/conformance.h"
 #include "tests/client/fake_server.h"
+#include "tests/eventually.h"
 
 namespace larder::sim {
 
@@ -45,15 +46,7 @@ struct Pair {
   std::unique_ptr<Client> client;
 };
 
-/// Waits up to two seconds for something another thread does.
-template <class Condition>
-bool eventually(Condition condition) {
-  for (int n = 0; n < 2000; ++n) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return condition();
-}
+using test::eventually;
 
 class Stopwatch {
  public:

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/eventually.h"
+
 namespace larder::sim {
 
 using std::chrono::milliseconds;
@@ -41,27 +43,6 @@ std::uint16_t free_port() {
   }
   BOOST_FAIL("no free port");
   return 0;
-}
-
-/// fork and exec; output goes to `output_file`. The child dies with the test.
-pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            const std::string& output_file, std::uint64_t descriptors = 0) {
-  std::vector<char*> argv;
-  for (const std::string& word : command)
-    argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::dup2(out, 1);
-  ::dup2(out, 2);
-  const rlimit limit{descriptors, descriptors};
-  if (descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(126);
-  for (const std::string& one : environment)
-    ::putenv(const_cast<char*>(one.c_str()));
-  ::execv(argv[0], argv.data());
-  ::_exit(127);
 }
 
 int decode(int status) {
@@ -90,6 +71,26 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
+pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& output_file, std::uint64_t descriptors) {
+  std::vector<char*> argv;
+  for (const std::string& word : command)
+    argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::dup2(out, 1);
+  ::dup2(out, 2);
+  const rlimit limit{descriptors, descriptors};
+  if (descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(126);
+  for (const std::string& one : environment)
+    ::putenv(const_cast<char*>(one.c_str()));
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
 std::string built(const std::string& program) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
 }
@@ -112,6 +113,11 @@ void Daemon::start() {
 }
 
 bool Daemon::try_start() {
+  launch();
+  return answers();
+}
+
+void Daemon::launch() {
   std::vector<std::string> command = {
       built(options_.program.empty() ? "larderd" : options_.program),
       "--runtime-dir",
@@ -131,6 +137,13 @@ bool Daemon::try_start() {
   std::filesystem::remove(dir_.path() + "/log");
   pid_ = spawn(command, options_.environment, dir_.path() + "/log", options_.descriptors);
   BOOST_REQUIRE(pid_ > 0);
+}
+
+void Daemon::await() {
+  if (!answers()) BOOST_FAIL("larderd does not answer: " << log());
+}
+
+bool Daemon::answers() {
   Client::Options probe;
   probe.server = socket();
   probe.connect_deadline = milliseconds(500);
@@ -162,6 +175,12 @@ void Daemon::freeze() {
   BOOST_FAIL("the daemon does not stop");
 }
 
+void Daemon::reload(const std::string& awaited) {
+  const std::size_t before = logged(awaited);
+  ::kill(pid_, SIGHUP);
+  BOOST_TEST(test::eventually([&] { return logged(awaited) > before; }), "not logged: " << awaited);
+}
+
 void Daemon::thaw() {
   ::kill(pid_, SIGCONT);
 }
@@ -179,6 +198,14 @@ std::string Daemon::tcp() const {
 }
 std::string Daemon::log() const {
   return read_file(dir_.path() + "/log");
+}
+
+std::size_t Daemon::logged(const std::string& what) const {
+  const std::string text = log();
+  std::size_t found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    found += 1;
+  return found;
 }
 
 std::unique_ptr<Client> Daemon::connect(Client::Options options) const {

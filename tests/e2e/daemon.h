@@ -34,15 +34,22 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  void start();  ///< until it answers; on the same directory
-  bool
-  try_start();  ///< false: it ended instead, for a reason that is in log() (of this start alone)
-  void kill();  ///< SIGKILL, and waits
-  int terminate();  ///< SIGTERM, and waits; its exit status
-  void freeze();    ///< SIGSTOP, and waits until it is stopped
+  void start();      ///< until it answers; on the same directory
+  bool try_start();  ///< false: it ended instead; why is in log(), of this start alone
+  void launch();     ///< start() without the wait
+  void await();      ///< until it answers
+  void kill();       ///< SIGKILL, and waits
+  int terminate();   ///< SIGTERM, and waits; its exit status
+  void freeze();     ///< SIGSTOP, and waits until it is stopped
   void thaw();
   bool wait_exit(Duration within);  ///< true when it ended (by itself)
+  /// Of the next start.
+  void set_environment(std::vector<std::string> environment) {
+    options_.environment = std::move(environment);
+  }
   void forget_environment() { options_.environment.clear(); }
+  /// SIGHUP, and waits until the log has `awaited` once more.
+  void reload(const std::string& awaited);
   int exit_status() const { return status_; }
   pid_t pid() const { return pid_; }
 
@@ -54,6 +61,7 @@ class Daemon {
   }
   Options& options() { return options_; }  ///< of the next start
   std::string log() const;
+  std::size_t logged(const std::string& what) const;  ///< how many times
 
   std::unique_ptr<Client> connect(Client::Options options) const;
   std::unique_ptr<Client> shm(Duration deadline = std::chrono::seconds(5)) const;
@@ -62,6 +70,8 @@ class Daemon {
   double stat(const std::string& name) const;
 
  private:
+  bool answers();
+
   Options options_;
   test::TempDir dir_{test::kShm};
   std::uint16_t port_ = 0;
@@ -69,6 +79,11 @@ class Daemon {
   pid_t pid_ = 0;
   int status_ = -1;
 };
+
+/// fork and exec; output goes to the end of `output_file`. The child dies with the thread that
+/// called. `descriptors`: its limit; 0: this process's.
+pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& output_file, std::uint64_t descriptors = 0);
 
 /// Runs a program to its end, at most `within`; its exit status and what it wrote.
 struct Finished {

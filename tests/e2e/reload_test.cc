@@ -6,10 +6,10 @@
 #include <thread>
 
 #include <boost/test/unit_test.hpp>
-#include <signal.h>
 
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
+#include "tests/eventually.h"
 
 namespace larder {
 namespace {
@@ -17,33 +17,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return true;
-}
-
 struct Reloaded {
   Reloaded() { write("host_bytes = \"64MiB\""); }
 
   void write(const std::string& text) const { std::ofstream(file) << text << '\n'; }
-  /// Tells the daemon, and waits until its log has `what` once more.
-  void reload(const std::string& what) const {
-    const auto before = times(what);
-    ::kill(daemon->pid(), SIGHUP);
-    BOOST_TEST(eventually([&] { return times(what) > before; }));
-  }
-  std::size_t times(const std::string& what) const {
-    const std::string log = daemon->log();
-    std::size_t found = 0;
-    for (auto at = log.find(what); at != std::string::npos; at = log.find(what, at + 1))
-      found += 1;
-    return found;
-  }
   std::uint64_t slab_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(daemon->runtime_dir())) {
@@ -75,8 +52,8 @@ BOOST_AUTO_TEST_CASE(capacity_shrinks_and_grows_under_a_running_client) {
   const std::uint64_t before = with.slab_bytes();
 
   with.write("host_bytes = \"16MiB\"");
-  with.reload("reload_changed key=host_bytes");
-  BOOST_TEST(eventually([&] { return with.daemon->stat("used_bytes") <= 16 << 20; }));
+  with.daemon->reload("reload_changed key=host_bytes");
+  BOOST_TEST(test::eventually([&] { return with.daemon->stat("used_bytes") <= 16 << 20; }));
   BOOST_TEST(with.daemon->stat("used_bytes") > 8 << 20);
   // Memory follows within a few of the slab actor's rounds.
   const auto end = std::chrono::steady_clock::now() + seconds(40);
@@ -95,7 +72,7 @@ BOOST_AUTO_TEST_CASE(capacity_shrinks_and_grows_under_a_running_client) {
   }
 
   with.write("host_bytes = \"64MiB\"");
-  with.reload("reload_changed key=host_bytes");
+  with.daemon->reload("reload_changed key=host_bytes");
   sim::Batch more(spec, 2, 48, 1 << 20);
   sim::check_all(client->put(ns, more.keys, more.sources, {}), 48, KeyStatus::kOk);
   sim::check_all(client->get(ns, more.keys, more.targets, {}), 48, KeyStatus::kOk);
@@ -109,17 +86,17 @@ BOOST_AUTO_TEST_CASE(what_cannot_change_is_named_and_a_broken_file_changes_nothi
   auto client = with.daemon->shm();
 
   with.write("host_bytes = \"64MiB\"\nlease_ms = 5000\nmax_sessions = 7");
-  with.reload("reload_needs_restart key=lease_ms value=10000 wanted=5000");
-  BOOST_TEST(with.times("reload_changed key=max_sessions from=1024 to=7") == 1U);
+  with.daemon->reload("reload_needs_restart key=lease_ms value=10000 wanted=5000");
+  BOOST_TEST(with.daemon->logged("reload_changed key=max_sessions from=1024 to=7") == 1U);
 
   with.write("host_bytes = \"64MiB\"\nmax_sessions = 3\nno_such_key = 1");
-  with.reload("reload_refused");
-  BOOST_TEST(with.times("no_such_key") == 1U);
-  BOOST_TEST(with.times("key=max_sessions") == 1U);
+  with.daemon->reload("reload_refused");
+  BOOST_TEST(with.daemon->logged("no_such_key") == 1U);
+  BOOST_TEST(with.daemon->logged("key=max_sessions") == 1U);
 
   // More than the file system has room for.
   with.write("host_bytes = \"60T\"");
-  with.reload("reload_refused");
+  with.daemon->reload("reload_refused");
   sim::Batch batch(sim::chain_spec("reload"), 1, 2, 5000);
   const NamespaceId ns = *client->open_namespace(sim::chain_spec("reload"));
   sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 2, KeyStatus::kOk);
