@@ -338,7 +338,7 @@ void Session::reply_error(FrameType type, std::uint64_t id, const absl::Status& 
 }
 
 void Session::push(OutFrame frame) {
-  if (!wants_write()) note_progress();                 // it was not waited for before
+  if (!wants_write()) note_progress();                  // it was not waited for before
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 
