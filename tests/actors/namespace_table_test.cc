@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(equal_fields_give_equal_ids_and_survive_a_restart) {
   }
   auto table = NamespaceTable::load(file.path(), {});
   BOOST_REQUIRE(table.ok());
-  const NamespaceRef again = table->find(id);
+  const NamespaceRef again = table->directory()->find(id);
   BOOST_REQUIRE(again != nullptr);
   BOOST_TEST((again->spec.groups == spec().groups));
   BOOST_TEST(again->spec.ranks == 2U);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_group_table_that_nothing_uses_gives_way) {
   BOOST_TEST((used.forgotten == std::vector{id}));
   const auto again = NamespaceTable::load(used.file.path(), {});
   BOOST_REQUIRE(again.ok());
-  BOOST_TEST(again->find(id)->spec.groups[1].window_tokens == 128U);
+  BOOST_TEST(again->directory()->find(id)->spec.groups[1].window_tokens == 128U);
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_at_its_limit_loses_what_nothing_uses) {
@@ -145,9 +145,9 @@ BOOST_AUTO_TEST_CASE(a_tenant_at_its_limit_loses_what_nothing_uses) {
   BOOST_REQUIRE(next.ok());
   BOOST_TEST(used.table->size() == limits::kNamespacesPerTenantMax * 3 / 4 + 1);
   for (const NamespaceRef& one : open)
-    BOOST_TEST(used.table->find(one->id) != nullptr);
+    BOOST_TEST(used.table->directory()->find(one->id) != nullptr);
   for (const NamespaceId& one : used.with_blocks)
-    BOOST_TEST(used.table->find(one) != nullptr);
+    BOOST_TEST(used.table->directory()->find(one) != nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(each_opener_has_its_own_time_to_live) {

@@ -76,7 +76,7 @@ void namespaces(const std::string& text) {
     LARDER_ASSERT(ns.spec.validate().ok());
     LARDER_ASSERT(!ns.tenant_name.empty() &&
                   ns.tenant_name.size() <= SlabFileHeader::kTenantNameMax);
-    LARDER_ASSERT(table->find(ns.id) != nullptr);
+    LARDER_ASSERT(table->directory()->find(ns.id) != nullptr);
     LARDER_ASSERT(table->namer()(ns.tenant) == ns.tenant_name);
     const auto opened = table->open(ns.tenant_name, ns.spec, Time{});
     if (opened.ok()) LARDER_ASSERT((*opened)->id == ns.id);
@@ -87,7 +87,7 @@ void namespaces(const std::string& text) {
   const auto again = NamespaceTable::load(path, NamespaceTable::hooks_of(store));
   LARDER_ASSERT(again.ok());
   LARDER_ASSERT(again->size() == table->size());
-  LARDER_ASSERT(again->find((*more)->id)->spec.groups == one_more().groups);
+  LARDER_ASSERT(again->directory()->find((*more)->id)->spec.groups == one_more().groups);
 }
 
 void tokens(const std::string& text) {

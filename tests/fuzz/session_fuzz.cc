@@ -214,7 +214,7 @@ class Run : SessionFrames {
   }
 
   void data_frame() {
-    switch (in_.ConsumeIntegralInRange(0, 21)) {
+    switch (in_.ConsumeIntegralInRange(0, 22)) {
       case 0:
       case 1:
         return match();
@@ -293,11 +293,48 @@ class Run : SessionFrames {
         body.set_limit(number32());
         return send(FrameType::kList, body);
       }
+      case 21:
+        return administer();
       default: {
         wire::CancelRequest body;
         body.set_id(small());
         if (small() == 0) return send(FrameType::kStats, wire::StatsRequest());
         return send(FrameType::kCancel, body);
+      }
+    }
+  }
+
+  void administer() {
+    switch (small() % 3) {
+      case 0: {
+        wire::NamespacesRequest body;
+        body.set_first(number());
+        body.set_limit(number32());
+        body.set_all_tenants(in_.ConsumeBool());
+        return send(FrameType::kNamespaces, body);
+      }
+      case 1: {
+        wire::SetModeRequest body;
+        body.set_ns(ns());
+        body.set_mode(small() % 6);
+        return send(FrameType::kSetMode, body);
+      }
+      default: {
+        wire::PurgeRequest body;
+        switch (small() % 4) {
+          case 0:
+            body.set_ns(ns());
+            break;
+          case 1:
+            body.set_tenant("default");
+            break;
+          case 2:
+            body.set_writer(small());
+            break;
+          default:
+            break;
+        }
+        return send(FrameType::kPurge, body);
       }
     }
   }
