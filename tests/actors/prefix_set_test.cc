@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "actors/session_remove_prefix_op.h"
+#include "actors/removal_set.h"
 
 namespace larder {
 
@@ -13,11 +13,11 @@ BlockHash hash(std::uint64_t n) {
   return {n, n * 7 + 1};
 }
 
-NamespaceInfo two_groups() {
-  NamespaceInfo ns;
-  ns.spec.unit_tokens = 16;
-  ns.spec.groups.push_back({GroupKind::kFull, 16, 0, {}});
-  ns.spec.groups.push_back({GroupKind::kFull, 64, 0, {}});
+NamespaceRef two_groups() {
+  auto ns = std::make_shared<NamespaceInfo>();
+  ns->spec.unit_tokens = 16;
+  ns->spec.groups.push_back({GroupKind::kFull, 16, 0, {}});
+  ns->spec.groups.push_back({GroupKind::kFull, 64, 0, {}});
   return ns;
 }
 
@@ -51,7 +51,7 @@ std::set<std::uint64_t> chosen_of(PrefixSet& set, const std::vector<ScanCall::Ro
 BOOST_AUTO_TEST_SUITE(prefix_set)
 
 BOOST_AUTO_TEST_CASE(descendants_are_found_in_any_order) {
-  const NamespaceInfo ns = two_groups();
+  const NamespaceRef ns = two_groups();
   // 2 to 5 are a chain behind 1; 9 is a sibling of 2.
   std::vector<ScanCall::Row> rows = {row(1, 0, 0, 0), row(2, 1, 1, 0), row(3, 2, 2, 0),
                                      row(4, 3, 3, 0), row(5, 4, 4, 0), row(9, 1, 1, 0)};
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(descendants_are_found_in_any_order) {
 }
 
 BOOST_AUTO_TEST_CASE(a_block_put_between_two_scans_is_found_by_its_parents_name) {
-  const NamespaceInfo ns = two_groups();
+  const NamespaceRef ns = two_groups();
   PrefixSet set(ns, {hash(1), hash(2)});
   chosen_of(set, {row(2, 1, 1, 0), row(3, 2, 2, 0)});
 
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_block_put_between_two_scans_is_found_by_its_parents_name)
 }
 
 BOOST_AUTO_TEST_CASE(a_wide_and_deep_tree_is_followed_in_short_steps) {
-  const NamespaceInfo ns = two_groups();
+  const NamespaceRef ns = two_groups();
   PrefixSet set(ns, {hash(1)});
   std::size_t blocks = 0;
   for (std::uint64_t depth = 0; depth < 1'000; ++depth) {  // children of 1, 2, …: five each
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_wide_and_deep_tree_is_followed_in_short_steps) {
 }
 
 BOOST_AUTO_TEST_CASE(a_longer_block_that_straddles_the_end_goes_too) {
-  const NamespaceInfo ns = two_groups();
+  const NamespaceRef ns = two_groups();
   PrefixSet set(ns, {hash(1), hash(2)});
   // Units 0 to 3 in one block of group 1: it holds the prefix's last unit.
   BOOST_TEST(chosen_of(set, {row(4, 0, 3, 1)}).size() == 1U);

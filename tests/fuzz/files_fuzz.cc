@@ -77,7 +77,7 @@ void namespaces(const std::string& text) {
     LARDER_ASSERT(!ns.tenant_name.empty() &&
                   ns.tenant_name.size() <= SlabFileHeader::kTenantNameMax);
     LARDER_ASSERT(table->directory()->find(ns.id) != nullptr);
-    LARDER_ASSERT(table->namer()(ns.tenant) == ns.tenant_name);
+    LARDER_ASSERT(table->directory()->tenant_name(ns.tenant) == ns.tenant_name);
     const auto opened = table->open(ns.tenant_name, ns.spec, Time{});
     if (opened.ok()) LARDER_ASSERT((*opened)->id == ns.id);
   }
