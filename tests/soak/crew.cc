@@ -75,6 +75,7 @@ void Crew::kill(std::uint32_t drawn) {
 }
 
 void Crew::freeze(std::uint32_t drawn) {
+  thaw();  // one at a time: the others must get on
   ::kill(workers_[drawn % workers_.size()].pid, SIGSTOP);
 }
 

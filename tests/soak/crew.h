@@ -29,9 +29,9 @@ class Crew {
   Crew& operator=(const Crew&) = delete;
 
   void kill(std::uint32_t drawn);    ///< a worker; another takes its place
-  void freeze(std::uint32_t drawn);  ///< a worker
-  void thaw();                       ///< all of them
-  void hold();                       ///< one holder more
+  void freeze(std::uint32_t drawn);  ///< a worker; the one before is thawed
+  void thaw();
+  void hold();  ///< one holder more
   void kill_holder(std::uint32_t drawn, bool stopped);
   /// Whether nobody ended by itself.
   bool well();
