@@ -27,11 +27,13 @@ namespace {
 /// A port that nobody listens on, below those that the kernel gives to connections: there one could
 /// be taken before larderd listens on it.
 std::uint16_t free_port() {
-  static std::uint32_t next = static_cast<std::uint32_t>(::getpid());
+  // Tests run side by side, with process numbers in a row: each has a stretch of its own.
+  constexpr std::uint32_t kStretch = 64;
+  static std::uint32_t next = static_cast<std::uint32_t>(::getpid()) * kStretch;
   for (int tried = 0; tried < 1000; ++tried) {
     constexpr std::uint32_t kFirst = 20'000;
     constexpr std::uint32_t kPorts = 12'000;
-    const auto port = static_cast<std::uint16_t>(kFirst + next++ * 7 % kPorts);
+    const auto port = static_cast<std::uint16_t>(kFirst + next++ % kPorts);
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;

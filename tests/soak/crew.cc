@@ -38,6 +38,8 @@ Crew::Crew(Options options) : options_(std::move(options)), counts_(options_.cou
   counts_.stop() = false;
   for (std::uint32_t n = 0; n < options_.workers; ++n)
     workers_.push_back(start(n % 2 == 1, false));
+  for (int n = 0; n < 2; ++n)
+    hold();
 }
 
 Crew::~Crew() {
@@ -75,6 +77,7 @@ void Crew::kill(std::uint32_t drawn) {
 }
 
 void Crew::freeze(std::uint32_t drawn) {
+  thaw();  // one at a time: the others must get on
   ::kill(workers_[drawn % workers_.size()].pid, SIGSTOP);
 }
 
@@ -84,7 +87,11 @@ void Crew::thaw() {
 }
 
 void Crew::hold() {
-  if (holders_.size() < kHoldersMax) holders_.push_back(start(started_ % 2 == 1, true));
+  if (holders_.size() >= kHoldersMax) return;
+  const std::uint64_t before = counts_.get(Count::kHolders);
+  holders_.push_back(start(holders_started_++ % 2 == 1, true));
+  BOOST_TEST(test::eventually([&] { return counts_.get(Count::kHolders) > before; }),
+             "a holder does not come to hold: " << said());
 }
 
 void Crew::kill_holder(std::uint32_t drawn, bool stopped) {

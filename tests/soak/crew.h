@@ -10,7 +10,7 @@
 
 namespace larder::soak {
 
-/// The worker processes of a soak: some that work, some that hold things open.
+/// The worker processes of a soak: some that work, some that hold things open (two from the start).
 ///
 /// Owns its processes; they end with it. One that ends by itself has found the daemon wrong: an
 /// error of the test. Not thread-safe.
@@ -29,9 +29,9 @@ class Crew {
   Crew& operator=(const Crew&) = delete;
 
   void kill(std::uint32_t drawn);    ///< a worker; another takes its place
-  void freeze(std::uint32_t drawn);  ///< a worker
-  void thaw();                       ///< all of them
-  void hold();                       ///< one holder more
+  void freeze(std::uint32_t drawn);  ///< a worker; the one before is thawed
+  void thaw();
+  void hold();  ///< one holder more; until it holds
   void kill_holder(std::uint32_t drawn, bool stopped);
   /// Whether nobody ended by itself.
   bool well();
@@ -52,7 +52,7 @@ class Crew {
   Options options_;
   Counts counts_;
   std::vector<Member> workers_, holders_;
-  std::uint64_t started_ = 0;
+  std::uint64_t started_ = 0, holders_started_ = 0;
 };
 
 }  // namespace larder::soak

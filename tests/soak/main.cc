@@ -23,6 +23,7 @@ void body() {
   nlohmann::json result = run(options);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   result["wall_seconds"] = took.count();
+  result["command"] = options.command;
   std::cout << result.dump(2) << '\n';
   if (!options.json.empty()) std::ofstream(options.json) << result.dump(2) << '\n';
 }
@@ -55,6 +56,9 @@ int parse_and_run(int argc, char** argv) {
   work->add_flag("--hold", worker.hold);
   CLI11_PARSE(app, argc, argv);
   if (work->parsed()) return run_worker(worker);
+  options.command = "larder_soak";
+  for (int n = 1; n < argc; ++n)
+    options.command += std::string(" ") + argv[n];
   run = kills->parsed() ? run_kill_campaign : run_soak;
   // Nothing of our command line is Boost.Test's.
   return boost::unit_test::unit_test_main(&init, 1, argv);

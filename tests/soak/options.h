@@ -15,6 +15,7 @@ struct Options {
   std::uint64_t steps = 0;        ///< soak: faults; 0: as many as fit into `seconds`
   std::uint64_t seconds = 3'600;  ///< soak
   std::string json;               ///< file for the result; empty: none
+  std::string command;            ///< all of it, for the result
 };
 
 /// The runs. Each asserts with Boost.Test and returns what is worth keeping.

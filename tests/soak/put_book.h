@@ -20,6 +20,7 @@ enum class Fate : std::uint8_t {
 struct PutPrompt {
   std::uint64_t number = 0;
   std::array<Fate, Prompt::kBlocksMax> fates{};
+  bool touched = true;  ///< put or removed since the last check
 };
 
 /// Prompts of the kill campaign: small blocks of six sizes, so that 100,000 fit a small machine;

@@ -64,6 +64,7 @@ void Putter::run(const std::atomic<bool>& stop, std::atomic<std::uint64_t>& ackn
   while (!stop) {
     if (!connect()) continue;
     PutPrompt& record = next();
+    record.touched = true;
     acknowledged += note(record, put(campaign_prompt(spec_, record.number)));
     if (rng_() % kRemoveOneIn == 0) remove_one();
   }
@@ -104,6 +105,7 @@ void Putter::remove_one() {
   PutPrompt& record = book_.prompts[rng_() % book_.prompts.size()];
   if (&record == &book_.prompts.back() || record.fates[0] != Fate::kHeld) return;
   record.fates.fill(Fate::kUnknown);
+  record.touched = true;
   const Prompt prompt = campaign_prompt(spec_, record.number);
   const Completion done = client_->remove(ns_, prompt.keys());
   for (std::size_t n = 0; n < done.keys.size(); ++n) {

@@ -18,10 +18,11 @@ struct CheckCounts {
       0;  ///< unanswered, and a hit: a commit that the kill cut from its reply
 };
 
-/// Gets every block of `book` that was ever asked to be put and compares it with what was
-/// acknowledged. An unanswered block that is a hit is held to it from now on, one that is a miss
-/// may still be put. False when a call failed as a whole.
-bool check_book(Client& client, const NamespaceSpec& spec, PutBook& book, bool verify,
-                CheckCounts& counts);
+/// Gets blocks of `book` and compares them with what was acknowledged: those of prompts that were
+/// touched since the last check, and of others one in `others_one_in`, drawn from `rng`. An
+/// unanswered block that is a hit is held to it from now on, one that is a miss may still be put.
+/// False when a call failed as a whole.
+bool check_book(Client& client, const NamespaceSpec& spec, PutBook& book, std::mt19937_64& rng,
+                std::uint64_t others_one_in, CheckCounts& counts);
 
 }  // namespace larder::soak

@@ -13,7 +13,7 @@ enum class Fault : std::uint8_t {
   kKillDaemon,    ///< SIGKILL, another on the same directory
   kFreezeDaemon,  ///< SIGSTOP, a while, SIGCONT
   kKillWorker,    ///< SIGKILL, another in its place
-  kFreezeWorker,  ///< SIGSTOP; SIGCONT a step or more later
+  kFreezeWorker,  ///< SIGSTOP; SIGCONT at the next none or freeze
   kHolder,        ///< one more that holds all open that a client can
   kKillHolder,    ///< SIGKILL, some while they are stopped
   kCapacity,      ///< another one, by reload

@@ -14,7 +14,7 @@ namespace larder::soak {
 /// What a worker calls with: a client that is connected, the prompts of all workers and a seed.
 struct WorkerClient {
   static constexpr std::size_t kMemory = 4 << 20;
-  static constexpr std::uint64_t kPrompts = 256;  ///< shared by all workers
+  static constexpr std::uint64_t kPrompts = 128;  ///< shared by all workers; more than fit
 
   WorkerClient(Counts& counts_of, std::uint64_t seed);
   /// Until it is connected or told to stop (false).
