@@ -15,6 +15,7 @@
 #include "tests/fuzz/hostile_server.h"
 #include "tests/fuzz/reached.h"
 #include "tests/temp_dir.h"
+#include "transport/wire_log.h"
 
 namespace larder {
 namespace {
@@ -233,6 +234,7 @@ void run(const std::vector<std::uint8_t>& calls, const std::vector<std::uint8_t>
 }  // namespace larder
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  larder::silence_wire_log();
   larder::reached.input();
   if (size < 2) return 0;
   const std::size_t calls = std::min(1 + larder::kCallsMax, size);

@@ -6,14 +6,17 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "policies/lru_policy.h"
 #include "store/assert.h"
+#include "store/chain.h"
 #include "store/node_store.h"
 #include "store/shard.h"
 #include "tests/fuzz/reached.h"
 #include "tests/fuzz/slab_files.h"
 #include "tests/temp_dir.h"
+#include "transport/socket.h"
 
 namespace larder {
 namespace {
@@ -23,6 +26,9 @@ constexpr Bytes kCapacity{1 << 20};
 constexpr Bytes kSlot{4096};
 constexpr TenantId kTenant{0};
 fuzz::Reached reached;
+
+/// Shard and key: a client that names another anchor has the same key in another shard.
+using Place = std::pair<std::uint32_t, BlockKey>;
 
 /// A start of a daemon on a directory.
 struct Started {
@@ -58,7 +64,7 @@ struct Started {
     const BlockKey key = peek_key(header);
     if (!shards[shard]->adopt(item.slot, item.tenant)) return;
     LARDER_ASSERT(slots.insert(item.slot).second);
-    LARDER_ASSERT(blocks.emplace(key, item.slot).second);
+    LARDER_ASSERT(blocks.emplace(Place{shard, key}, item.slot).second);
     // Both ends of the slot can be read.
     const std::byte* data = slab->data(item.slot.slot);
     LARDER_ASSERT(static_cast<unsigned>(data[0]) + static_cast<unsigned>(data[header.length - 1]) <
@@ -72,14 +78,26 @@ struct Started {
     item.tenant = kTenant;
     item.anchor = item.key.hash;
     item.length = item.slot_bytes = kSlot;
-    shards[0]->reserve({&item, 1}, std::nullopt, Time{});
+    const std::uint32_t shard = shard_of(item.anchor, kShards).value();
+    shards[shard]->reserve({&item, 1}, std::nullopt, Time{});
     if (item.outcome != ReserveOutcome::kReserved) return false;
-    LARDER_ASSERT(!slots.contains(item.slot));
+    forget_evicted(item.slot);
     store.slabs.seal(item.slot, 1);
-    LARDER_ASSERT(store.indexes[0]->commit(item.entry, item.entry_generation));
+    LARDER_ASSERT(store.indexes[shard]->commit(item.entry, item.entry_generation));
     slots.insert(item.slot);
-    blocks.emplace(item.key, item.slot);
+    blocks.emplace(Place{shard, item.key}, item.slot);
     return true;
+  }
+
+  /// A slot is given again only when its block has left.
+  void forget_evicted(const SlotRef& slot) {
+    std::erase_if(blocks, [&](const auto& block) {
+      if (block.second != slot) return false;
+      const auto& [shard, key] = block.first;
+      const EntryId id = store.indexes[shard]->find(key);
+      LARDER_ASSERT(id == kNoEntry || !store.indexes[shard]->lease(id, key));
+      return true;
+    });
   }
 
   bool ok = false;
@@ -88,7 +106,7 @@ struct Started {
   std::vector<std::unique_ptr<Shard>> shards;
   std::map<std::string, TenantId> tenants;
   std::set<SlotRef> slots;
-  std::map<BlockKey, SlotRef> blocks;
+  std::map<Place, SlotRef> blocks;
 };
 
 /// Slots of slabs that were found are free, adopted or quarantined, and no other.
@@ -103,6 +121,7 @@ void check_slots(const Started& node) {
 }
 
 void put_beside(Started& node) {
+  if (!node.store.slabs.may_grow(kTenant, kSlot)) return;
   const auto slab = node.store.slabs.create(kTenant, "mine", kSlot);
   if (!slab.ok()) return;
   for (const SlabId id : node.store.slabs.slab_ids())
@@ -112,11 +131,30 @@ void put_beside(Started& node) {
   }
 }
 
+/// A slab without a block leaves, as when its memory is wanted elsewhere.
+void retire_emptied(Started& node, SlabId id) {
+  node.store.pools.close_slab(id);
+  if (!node.store.pools.remove_closed_slab(id)) return node.store.pools.reopen_slab(id);
+  const auto fds = node.store.slabs.open_read_only(id);
+  LARDER_ASSERT(fds.ok());
+  const Fd data(fds->data);
+  const Fd headers(fds->headers);
+  LARDER_ASSERT(node.store.slabs.retire(id).ok());
+  LARDER_ASSERT(!node.store.slabs.retire(id).ok());
+  LARDER_ASSERT(!node.store.slabs.open_read_only(id).ok());
+  LARDER_ASSERT(node.store.slabs.find(id) == nullptr);
+  node.store.slabs.release_retired(id);
+}
+
 /// Evicts what was adopted, as when the node is full.
 void empty(Started& node) {
   node.store.set_capacity(Bytes{0});
   for (const auto& shard : node.shards)
     shard->evict_over(Time{});
+  LARDER_ASSERT(node.store.slabs.excess() <= node.store.slabs.total_bytes());
+  for (const SlabId id : node.store.slabs.slab_ids())
+    retire_emptied(node, id);
+  LARDER_ASSERT(node.store.slabs.retired_bytes() == Bytes{0});
 }
 
 void run(FuzzedDataProvider& in) {
@@ -125,7 +163,7 @@ void run(FuzzedDataProvider& in) {
   for (const auto& left : std::filesystem::directory_iterator(dir.path()))
     std::filesystem::remove_all(left);
   fuzz::SlabFiles(in, dir.path()).write();
-  std::map<BlockKey, SlotRef> before;
+  std::map<Place, SlotRef> before;
   {
     Started first(dir.path());
     if (!first.ok) return;
@@ -134,6 +172,7 @@ void run(FuzzedDataProvider& in) {
     put_beside(first);
     if (in.ConsumeBool()) empty(first);
     for (const auto& [key, slot] : first.blocks) {
+      if (first.store.slabs.find(slot.slab) == nullptr) continue;
       if (inspect(*first.store.slabs.header(slot), first.store.slabs.slot_bytes(slot)) ==
           SlotCondition::kCommitted) {
         before.emplace(key, slot);

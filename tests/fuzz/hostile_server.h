@@ -19,6 +19,7 @@
 
 #include "store/assert.h"
 #include "store/checksum.h"
+#include "store/limits.h"
 #include "store/slot_header.h"
 #include "transport/control_page.h"
 #include "transport/frame_head.h"
@@ -51,18 +52,23 @@ class HostileServer {
 
  private:
   static constexpr int kWaitMs = 1;
-  static constexpr int kFdsMax = 2;
+  static constexpr int kIdleMax = 6;  ///< times in a row that nothing was asked
 
   // -- the session -------------------------------------------------------------------------------
   void serve() {
     while (!accept_client() && !stop_) {
     }
-    while (!stop_ && fd_.valid() && in_.remaining_bytes() > 0) {
+    while (!stop_ && fd_.valid() && in_.remaining_bytes() > 0 && idle_ < kIdleMax) {
       std::size_t budget = 1 << 20;
       const ReadResult got = reader_.read(fd_.get(), budget);
       if (got.event == ReadEvent::kClosed || got.event == ReadEvent::kFailed) break;
-      if (got.event == ReadEvent::kFrame) answer(reader_.frame());
-      if (got.event == ReadEvent::kBlocked && !wait(fd_.get(), POLLIN)) unasked();
+      if (got.event == ReadEvent::kFrame) {
+        idle_ = 0;
+        answer(reader_.frame());
+      } else if (got.event == ReadEvent::kBlocked && !wait(fd_.get(), POLLIN)) {
+        ++idle_;
+        unasked();
+      }
     }
     gone_ = true;
     fd_.reset();
@@ -281,7 +287,8 @@ class HostileServer {
     for (std::uint32_t n = 0; n < results.size(); ++n) {
       const std::uint64_t length = std::min<std::uint64_t>(results[n].length, zeros_.size());
       for (std::uint64_t at = 0; results[n].status == 0 && at < length && !stop_;) {
-        const std::uint64_t part = in_.ConsumeBool() ? length - at : (length - at + 1) / 2;
+        const std::uint64_t rest = std::min(length - at, limits::kFramePayloadMax.count);
+        const std::uint64_t part = in_.ConsumeBool() ? rest : (rest + 1) / 2;
         wire::ChunkRecord record{.key = n, .last = at + part == length, .offset = at};
         at += part;
         if (rarely()) record = {.key = few(), .last = few() % 2, .offset = number()};
@@ -413,6 +420,7 @@ class HostileServer {
   std::optional<ControlPage> page_;
   std::vector<Fd> files_;
   std::size_t streamed_ = 0;
+  int idle_ = 0;
   static inline const std::vector<std::byte> zeros_ = std::vector<std::byte>(400'000);
   std::atomic<bool> stop_{false};
   std::atomic<bool> gone_{false};

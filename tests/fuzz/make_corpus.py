@@ -150,7 +150,11 @@ TRACE = {  # the first character: see trace_fuzz.cc
     "zstd_raw": b"\x00" + bytes.fromhex("28b52ffd2002110000610a"),
     "zstd_empty": b"\x00" + bytes.fromhex("28b52ffd2000010000"),
     "zstd_torn": b"\x00" + bytes.fromhex("28b52ffd2002110000"),
-    "zstd_bad": b"\x00" + bytes.fromhex("28b52ffdff"),
+    "zstd_bad": b"\x00" + bytes.fromhex("28b52ffd2002070000610a"),  # a block of a kind that is none
+    "zstd_many_ids": b"\x00" + bytes.fromhex(  # one line with an id more than is allowed
+        "28b52ffda042000800d40100c4027b2274696d657374616d70223a302c22696e7075745f6c656e6774686f7574686173685f"
+        "696473223a5b302c0300bdffb9fcd7ec01b5d309440000000100fdff390002440000000100fdff390002440000000100fdff"
+        "3900024d0000185d7d0a0100940010"),
     "zstd_grows": b"\x00" + bytes.fromhex("28b52ffd0058") + bytes.fromhex("02001061") * 130 + bytes.fromhex("03001061"),
     "zstd_bomb": b"\x00" + bytes.fromhex("28b52ffd0058") + bytes.fromhex("02001061") * 2600 + bytes.fromhex("03001061"),
 }
