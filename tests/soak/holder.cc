@@ -13,12 +13,13 @@ void hold_open(WorkerClient& at, const std::string& server) {
   if (!at.connect(server)) return;
   const Prompt prompt = at.shared_prompt();
   const Prompt other = at.own_prompt();
+  const Prompt claimed = at.own_prompt();
   const auto bytes = at.put_memory(prompt);
   prompt.fill(bytes);
   (void)at.client->put(at.ns, prompt.keys(), prompt.sources(bytes), {});  // so that it is there
   const auto views = at.client->view(at.ns, prompt.keys(), {});
   const std::uint64_t request = at.client->begin_request(at.ns);
-  const std::span<const BlockHash> chains[] = {prompt.chain(), at.own_prompt().chain()};
+  const std::span<const BlockHash> chains[] = {prompt.chain(), claimed.chain()};
   MatchOptions match;
   match.request = request;
   match.claim = true;
