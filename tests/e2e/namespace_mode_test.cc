@@ -183,10 +183,14 @@ BOOST_AUTO_TEST_CASE(all_of_a_writer_a_tenant_or_a_namespace_is_removed) {
   sim::check_all(client->pin(ns, mine.keys, {}), kBlocks, KeyStatus::kOk);
 
   std::uint64_t writer = 0;
-  const auto page = client->list(ns, 0, 4096);
-  BOOST_REQUIRE(page.ok());
-  for (std::size_t n = 0; n < page->blocks.size(); ++n) {
-    if (page->blocks[n].hash == mine.keys[0].hash) writer = page->writers.at(n);
+  Client::ListPage page;
+  for (int pages = 0; pages < 10 && !page.end; ++pages) {
+    auto next = client->list(ns, page.cursor, 4096);
+    BOOST_REQUIRE(next.ok());
+    page = *std::move(next);
+    for (std::size_t n = 0; n < page.blocks.size(); ++n) {
+      if (page.blocks[n].hash == mine.keys[0].hash) writer = page.writers.at(n);
+    }
   }
   BOOST_TEST(*client->purge({.writer = writer}) == kBlocks);
   BOOST_TEST(*client->purge({.writer = writer}) == 0U);

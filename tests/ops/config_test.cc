@@ -38,6 +38,10 @@ std::string file_error(const std::string& text) {
   return message.substr(std::min(message.size(), directory.path().size() + 3));
 }
 
+std::string other_tls_line(const std::string& name) {
+  return name == "tls_cert" ? "tls_key = \"/x\"\n" : "tls_cert = \"/x\"\n";
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(config)
@@ -105,16 +109,25 @@ BOOST_AUTO_TEST_CASE(every_key_is_a_flag_a_variable_and_a_toml_key) {
     }
     BOOST_REQUIRE(assign(changed, key, value).ok());
     const std::string flag = key.flag() + "=" + value;
-    const Config expected = resolved(changed, kMachine);
+    // These two are nothing without each other.
+    const bool is_tls = std::string(key.name).starts_with("tls_");
+    const Variables pair =
+        is_tls ? Variables{{"LARDER_TLS_CERT", "/x"}, {"LARDER_TLS_KEY", "/x"}} : Variables{};
+    Variables variables = pair;
+    variables[key.env()] = value;
+    Config both = changed;
+    if (is_tls) both.tls_cert = both.tls_key = "/x";
+    const Config expected = resolved(both, kMachine);
 
     BOOST_TEST_CONTEXT(key.name) {
-      BOOST_TEST((config_of({flag.c_str()}) == expected));
-      BOOST_TEST((config_of({}, {{key.env(), value}}) == expected));
+      BOOST_TEST((config_of({flag.c_str()}, pair) == expected));
+      BOOST_TEST((config_of({}, variables) == expected));
       const test::TempDir directory;
-      const auto file = load_config_file(
-          directory.file("c", key.name + (" = " + toml_value(changed, key)) + "\n"));
+      const auto file =
+          load_config_file(directory.file("c", key.name + (" = " + toml_value(both, key)) + "\n" +
+                                                   (is_tls ? other_tls_line(key.name) : "")));
       BOOST_REQUIRE(file.ok());
-      BOOST_TEST((*file == changed));
+      BOOST_TEST((*file == both));
     }
   }
 }

@@ -40,7 +40,7 @@ SessionNode::SessionNode(const Options& options)
                                  .incarnation = 1,
                                  .namespaces = namespaces_->directory(),
                                  .log = [this](const std::string& line) { log_line(line); },
-                                 .audit = [this](const std::string& line) { log_line(line); },
+                                 .audit = [](const std::string&) {},
                                  .io_threads = {},
                                  .pins = {},
                                  .suspects = {}});
