@@ -38,14 +38,28 @@ void PrefixSet::follow(const LocatedKey& at) {
 
 void PrefixSet::offer(const ScanCall::Row& row, ShardId shard) {
   const LocatedKey at{row.key, shard};
+  present_.insert(row.key.hash);
   if (belongs(row)) return follow(at);
-  const auto [first, added] = children_.try_emplace(row.parent, kNone);
+  const auto first = children_.try_emplace(row.parent, kNone).first;
+  if (row.position > last_position_) parents_.push_back(row.parent);
   waiting_.push_back({at, first->second});
   first->second = static_cast<std::uint32_t>(waiting_.size() - 1);
 }
 
+/// Nobody knows what stood before the blocks behind a parent that is not there.
+void PrefixSet::take_in_orphans_of(const BlockHash& parent) {
+  if (parent == BlockHash{} || present_.contains(parent) || inside_.contains(parent)) return;
+  if (descendants_.insert(parent).second) unexplored_.push_back(parent);
+}
+
 bool PrefixSet::expand(std::size_t limit) {
-  for (std::size_t step = 0; step < limit && !unexplored_.empty(); ++step) {
+  for (std::size_t step = 0; step < limit; ++step) {
+    if (unexplored_.empty()) {
+      if (parents_.empty()) return true;
+      take_in_orphans_of(parents_.back());
+      parents_.pop_back();
+      continue;
+    }
     const auto found = children_.find(unexplored_.back());
     if (found == children_.end()) {
       unexplored_.pop_back();
@@ -64,12 +78,14 @@ bool PrefixSet::expand(std::size_t limit) {
       // follow() may have put the child on top: its children first is as good an order as any.
     }
   }
-  return unexplored_.empty();
+  return unexplored_.empty() && parents_.empty();
 }
 
 void PrefixSet::next_round() {
   waiting_.clear();
   children_.clear();
+  present_.clear();
+  parents_.clear();
 }
 
 }  // namespace larder

@@ -54,6 +54,9 @@ class FilterSet : public RemovalSet {
 /// lies before the prefix's end, and its own hash does not say which branch it is of. Such a block
 /// is taken as well: what is removed by mistake costs a hit, what is left costs a promise.
 ///
+/// Blocks whose parent is not there (a slab emptied for another size leaves such gaps) are taken as
+/// well, with what is behind them: they may descend from the prefix, and no match reaches them.
+///
 /// offer() and expand() are O(1) a block: each is looked at when it comes and once more when its
 /// parent turns out to belong. The names of what was removed last over rounds.
 class PrefixSet : public RemovalSet {
@@ -73,6 +76,7 @@ class PrefixSet : public RemovalSet {
 
   bool belongs(const ScanCall::Row& row) const;
   void follow(const LocatedKey& at);
+  void take_in_orphans_of(const BlockHash& parent);
 
   NamespaceRef ns_;
   BlockHash last_;
@@ -82,6 +86,8 @@ class PrefixSet : public RemovalSet {
   std::vector<Waiting> waiting_;                ///< blocks whose parent is not known to belong
   absl::flat_hash_map<BlockHash, std::uint32_t> children_;  ///< first of them, by parent
   std::vector<BlockHash> unexplored_;
+  absl::flat_hash_set<BlockHash> present_;  ///< hashes of all that was offered in this round
+  std::vector<BlockHash> parents_;          ///< of waiting blocks behind the prefix's end
 };
 
 }  // namespace larder

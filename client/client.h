@@ -220,7 +220,8 @@ class Client {
   Completion pin(NamespaceId ns, std::span<const Key> keys, Duration ttl);
   Completion unpin(NamespaceId ns, std::span<const Key> keys);
   Completion remove(NamespaceId ns, std::span<const Key> keys);
-  /// Removes every block whose prompt begins with `prefix`; returns how many.
+  /// Removes every block whose prompt begins with `prefix`; returns how many. Blocks behind a gap
+  /// of their chain go too: what they descend from is not known, and no match reaches them.
   absl::StatusOr<std::uint64_t> remove_prefix(NamespaceId ns, std::span<const BlockHash> prefix);
   struct ListPage {
     std::vector<wire::ListRecord> blocks;

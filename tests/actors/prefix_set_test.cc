@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include <boost/test/unit_test.hpp>
@@ -62,6 +63,29 @@ BOOST_AUTO_TEST_CASE(descendants_are_found_in_any_order) {
   } while (std::next_permutation(rows.begin(), rows.end(), by_hash));
 }
 
+BOOST_AUTO_TEST_CASE(what_stands_behind_a_gap_goes_too) {
+  const NamespaceRef ns = two_groups();
+  // 1 (gone), 2, 3, gap at 4, 5, 6; 9 and 10 are another branch behind 1; 20 to 22 another chain,
+  // 32 and 33 the rest of one: nobody knows of which.
+  std::vector<ScanCall::Row> rows = {row(2, 1, 1, 0),   row(3, 2, 2, 0),   row(5, 4, 4, 0),
+                                     row(6, 5, 5, 0),   row(9, 1, 1, 0),   row(10, 9, 2, 0),
+                                     row(20, 0, 0, 0),  row(21, 20, 1, 0), row(22, 21, 2, 0),
+                                     row(32, 31, 2, 0), row(33, 32, 3, 0)};
+  for (int turn = 0; turn < 50; ++turn) {
+    std::shuffle(rows.begin(), rows.end(), std::mt19937(static_cast<unsigned>(turn)));
+    PrefixSet set(ns, {hash(1), hash(2)});
+    BOOST_TEST((chosen_of(set, rows) == std::set<std::uint64_t>{2, 3, 5, 6, 32, 33}));
+  }
+}
+
+/// Of a window's blocks only the last ones are there; the full group's say what they descend from.
+BOOST_AUTO_TEST_CASE(a_block_whose_parent_another_group_has_is_no_orphan) {
+  const NamespaceRef ns = two_groups();
+  PrefixSet set(ns, {hash(1), hash(2)});
+  BOOST_TEST((chosen_of(set, {row(20, 0, 0, 0), row(21, 20, 1, 0), row(22, 21, 2, 0),
+                              row(22, 21, 2, 1)}) == std::set<std::uint64_t>{}));
+}
+
 BOOST_AUTO_TEST_CASE(a_block_put_between_two_scans_is_found_by_its_parents_name) {
   const NamespaceRef ns = two_groups();
   PrefixSet set(ns, {hash(1), hash(2)});
@@ -103,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_longer_block_that_straddles_the_end_goes_too) {
   // Units 0 to 3 in one block of group 1: it holds the prefix's last unit.
   BOOST_TEST(chosen_of(set, {row(4, 0, 3, 1)}).size() == 1U);
   // Units 4 to 7 with a parent that is not of the prefix: another branch.
-  BOOST_TEST(chosen_of(set, {row(8, 77, 7, 1)}).empty());
+  BOOST_TEST(chosen_of(set, {row(9, 1, 1, 0), row(77, 9, 3, 0), row(8, 77, 7, 1)}).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

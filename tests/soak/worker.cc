@@ -161,8 +161,7 @@ void Worker::remove() {
   if (get(prompt, 0) != 0) throw Found{kExitRemovedServed, prompt.number()};
 }
 
-/// Looked at is what the daemon can always tell: the prefix's last block and the one behind it. A
-/// block whose chain has a gap (eviction for a slab leaves some) cannot be traced to its prefix.
+/// Also of what stands behind a gap: eviction for a slab leaves some.
 void Worker::remove_prefix() {
   const Prompt prompt = at_.own_prompt();
   if (put(prompt, 0) == 0) return;
@@ -170,7 +169,7 @@ void Worker::remove_prefix() {
   if (!at_.client->remove_prefix(at_.ns, prompt.chain().first(prefix)).ok()) return;
   at_.counts.add(Count::kPrefixes);
   const Completion done = at_.client->get(at_.ns, prompt.keys(), prompt.targets(at_.places), {});
-  for (std::size_t n = prefix - 1; n < std::min(prefix + 1, done.keys.size()); ++n) {
+  for (std::size_t n = prefix - 1; n < done.keys.size(); ++n) {
     if (done.keys[n] == KeyStatus::kOk) throw Found{kExitPrefixServed, prompt.number(), n};
   }
 }
