@@ -47,6 +47,9 @@ std::uint16_t free_port() {
   return 0;
 }
 
+/// Looked at before main(): in a mount namespace of its own the link may name no place.
+const std::filesystem::path kBuilt = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+
 int decode(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -94,7 +97,7 @@ pid_t spawn(const std::vector<std::string>& command, const std::vector<std::stri
 }
 
 std::string built(const std::string& program) {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
+  return kBuilt / program;
 }
 
 Daemon::Daemon(Options options) : options_(std::move(options)) {
