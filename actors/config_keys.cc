@@ -81,7 +81,7 @@ const ConfigKey kKeys[] = {
                "how namespaces are served that have no mode of their own (larder mode): guarded is "
                "off after a corrupt block, shadow stores and counts but answers misses")),
     text("audit_file", &Config::audit_file,
-         "where lines of who removed, pinned or changed what go; empty: the log"),
+         "where lines of who removed, pinned or changed what go; empty: the log, at level info"),
     live(choice("log_level", &Config::log_level, "trace|debug|info|warn|error|off",
                 "least severe message that is logged")),
     choice("log_format", &Config::log_format, "text|json", "form of a log line"),

@@ -13,14 +13,23 @@ namespace {
 /// At once for every session; the registry then writes it down.
 void turn_off_if_guarded(NodeContext& node, NamespaceId id) {
   const NamespaceRef ns = node.namespaces->find(id);
-  if (!ns || node.mode_of(*ns) != NamespaceMode::kGuarded) return;
-  ns->mode->store(NamespaceMode::kOff, std::memory_order_relaxed);
+  if (!ns) return;
+  NamespaceMode own = ns->mode->load(std::memory_order_relaxed);
+  if (node.mode_of(*ns) != NamespaceMode::kGuarded) return;
+  // Who comes second, or after an administrator, changes nothing.
+  if (!ns->mode->compare_exchange_strong(own, NamespaceMode::kOff, std::memory_order_relaxed)) {
+    return;
+  }
   count(node.metrics.namespaces_turned_off);
   node.audit(fmt::format("audit action=turned_off ns={:016x} model=\"{}\" cause=block_corrupt",
                          id.value(), for_log(ns->spec.fingerprint.model)));
   auto note = std::make_shared<SetModeCall>();
   note->ns = id;
   note->mode = NamespaceMode::kOff;
+  note->failed = [log = node.log, id](const absl::Status& why) {
+    log(fmt::format("mode_not_kept ns={:016x} mode=off error=\"{}\"", id.value(),
+                    std::string(why.message())));
+  };
   node.tenants.send(std::move(note));
 }
 

@@ -230,7 +230,7 @@ void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
   added.session = std::make_unique<Session>(std::move(options), node_, now_);
   added.events = EPOLLIN;
   watch(epoll_.get(), fd, EPOLLIN, id, EPOLL_CTL_ADD);
-  next_timer_ = now_;
+  next_timer_ = std::min(next_timer_, now_ + 20 * kTimerPeriod);
 }
 
 void IoThread::pump(std::uint64_t id, bool readable) {

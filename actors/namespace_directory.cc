@@ -1,8 +1,16 @@
 #include "actors/namespace_directory.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace larder {
+
+std::optional<TenantId> NamespaceDirectory::tenant_id(const std::string& name) const {
+  MutexLock lock(&mutex_);
+  const auto found = std::find(tenants_.begin(), tenants_.end(), name);
+  if (found == tenants_.end()) return std::nullopt;
+  return TenantId(static_cast<std::uint32_t>(found - tenants_.begin()));
+}
 
 std::string NamespaceDirectory::tenant_name(TenantId id) const {
   MutexLock lock(&mutex_);

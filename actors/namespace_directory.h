@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ using NamespaceRef = std::shared_ptr<const NamespaceInfo>;
 /// Any thread; a mutex for a few moves. The table alone writes.
 class NamespaceDirectory {
  public:
+  /// None when nothing of it is known.
+  std::optional<TenantId> tenant_id(const std::string& name) const;
   /// Of an id that the table gave.
   std::string tenant_name(TenantId id) const;
   /// Null when unknown.

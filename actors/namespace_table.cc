@@ -180,17 +180,19 @@ absl::StatusOr<NamespaceRef> NamespaceTable::open(const std::string& tenant,
                                                   const NamespaceSpec& spec, Time now) {
   LARDER_RETURN_IF_ERROR(spec.validate());
   const NamespaceId id = namespace_id(tenant, spec.fingerprint);
+  auto mode = NamespaceMode::kDefault;  // goes with the fingerprint, whatever the group table
   if (auto found = by_id_.find(id); found != by_id_.end()) {
     const std::string why = difference(found->second.info->spec, spec);
     if (why.empty()) return hand_out(found->second, spec.ttl);
-    if (found->second.opened.expired()) sweep(now);
+    mode = found->second.info->mode->load(std::memory_order_relaxed);
+    if (found->second.opened.expired()) sweep(now, id);
     if (by_id_.contains(id)) {
       return absl::FailedPreconditionError(
           fmt::format("namespace {:016x} is in use with another group table: {}", id.value(), why));
     }
   }
   LARDER_RETURN_IF_ERROR(room_for_one(tenant, now));
-  add(tenant, spec);
+  add(tenant, spec, mode);
   if (absl::Status saved = save(); !saved.ok()) {
     by_id_.erase(id);
     forget(id);
@@ -224,16 +226,15 @@ absl::Status NamespaceTable::room_for_one(const std::string& tenant, Time now) {
                   tenant, left, limits::kNamespacesPerTenantMax));
 }
 
-/// Forgets what nobody has open and no block is of.
-void NamespaceTable::sweep(Time now) {
+/// Forgets what nobody has open and no block is of; with a mode of its own only `even` is.
+void NamespaceTable::sweep(Time now, std::optional<NamespaceId> even) {
   if (now < next_sweep_) return;
   next_sweep_ = now + kSweepInterval;
   const absl::flat_hash_set<NamespaceId> used = hooks_.with_blocks();
   std::erase_if(by_id_, [&](const auto& item) {
     if (!item.second.opened.expired() || used.contains(item.first)) return false;
-    if (item.second.info->mode->load(std::memory_order_relaxed) != NamespaceMode::kDefault) {
-      return false;
-    }
+    const NamespaceMode mode = item.second.info->mode->load(std::memory_order_relaxed);
+    if (mode != NamespaceMode::kDefault && item.first != even) return false;
     forget(item.first);
     return true;
   });

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,7 @@ class NamespaceTable {
   void forget(NamespaceId id);
   NamespaceRef hand_out(Known& known, Duration ttl);
   absl::Status room_for_one(const std::string& tenant, Time now);
-  void sweep(Time now);
+  void sweep(Time now, std::optional<NamespaceId> even = std::nullopt);
 
   std::string file_;
   Hooks hooks_;

@@ -115,12 +115,13 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> load_tls(const Config& config)
 }  // namespace
 
 /// A damaged file costs no more than its removal would: blocks stay, their units are formed anew,
-/// clients send group tables again.
+/// clients send group tables again. Modes are lost: the log says so.
 absl::Status Node::Impl::open_namespaces() {
   const std::string file = dir.path() + "/namespaces";
   auto table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
   if (absl::IsDataLoss(table.status()) && std::rename(file.c_str(), (file + ".bad").c_str()) == 0) {
-    log(fmt::format("namespaces_set_aside error=\"{}\"", std::string(table.status().message())));
+    log(fmt::format("namespaces_set_aside modes=lost error=\"{}\"",
+                    std::string(table.status().message())));
     table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
   }
   LARDER_RETURN_IF_ERROR(table.status());
@@ -264,6 +265,7 @@ absl::Status Node::Impl::reload(const Config& next) {
     LARDER_RETURN_IF_ERROR(check_runtime_space(next, probe_runtime_space(config.runtime_dir)));
   }
   Config merged = now;
+  std::vector<std::string> changes;
   for (const ConfigKey* key : changed_keys(now, next)) {
     if (!key->live) {
       log(fmt::format("reload_needs_restart key={} value={} wanted={}", key->name,
@@ -271,15 +273,18 @@ absl::Status Node::Impl::reload(const Config& next) {
       continue;
     }
     copy_key(merged, next, *key);
-    log(fmt::format("reload_changed key={} from={} to={}", key->name, toml_value(now, *key),
-                    toml_value(merged, *key)));
+    changes.push_back(fmt::format("reload_changed key={} from={} to={}", key->name,
+                                  toml_value(now, *key), toml_value(merged, *key)));
   }
   LARDER_RETURN_IF_ERROR(merged.validate());
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(merged));
+  // From here on nothing fails.
   tokens.set(std::move(loaded));
   tls.set(std::move(certificate));
   store.set_capacity(merged.host_bytes);
   live_config.set(std::move(merged));
+  for (const std::string& change : changes)
+    log(change);
   audit("audit action=reload");
   return absl::OkStatus();
 }

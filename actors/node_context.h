@@ -50,6 +50,8 @@ struct NodeContext {
   std::atomic<std::uint32_t> regions{0};
   /// Of all sessions' open waits; bounded by kNodeWaitKeysMax.
   std::atomic<std::uint64_t> wait_keys{0};
+  /// RemovalOps under way; bounded by kNodeRemovalsMax.
+  std::atomic<std::uint32_t> removals{0};
   /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
   std::atomic<std::uint64_t> pinned_bytes{0};
   PinTable pins;

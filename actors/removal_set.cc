@@ -1,6 +1,7 @@
 #include "actors/removal_set.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace larder {
 
@@ -49,6 +50,8 @@ void PrefixSet::offer(const ScanCall::Row& row, ShardId shard) {
 /// Nobody knows what stood before the blocks behind a parent that is not there.
 void PrefixSet::take_in_orphans_of(const BlockHash& parent) {
   if (parent == BlockHash{} || present_.contains(parent) || inside_.contains(parent)) return;
+  missing_.insert(parent);
+  if (!missing_before_.contains(parent)) return;
   if (descendants_.insert(parent).second) unexplored_.push_back(parent);
 }
 
@@ -86,6 +89,8 @@ void PrefixSet::next_round() {
   children_.clear();
   present_.clear();
   parents_.clear();
+  missing_before_ = std::exchange(missing_, {});
+  first_round_ = false;
 }
 
 }  // namespace larder

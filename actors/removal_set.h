@@ -23,8 +23,12 @@ class RemovalSet {
   /// Follows what was chosen to what goes with it, `limit` blocks at most; true when nothing is
   /// left.
   virtual bool expand(std::size_t /*limit*/) { return true; }
+  /// A block that is claimed or being written: it cannot be removed, but it is no gap.
+  virtual void note_coming(const BlockHash& /*hash*/) {}
   /// Before a new scan.
   virtual void next_round() {}
+  /// Another scan is needed although this one found nothing to remove.
+  virtual bool unsure() const { return false; }
   /// Hands out blocks to be removed, `limit` at most, each once.
   std::vector<LocatedKey> take(std::size_t limit);
 
@@ -54,8 +58,9 @@ class FilterSet : public RemovalSet {
 /// lies before the prefix's end, and its own hash does not say which branch it is of. Such a block
 /// is taken as well: what is removed by mistake costs a hit, what is left costs a promise.
 ///
-/// Blocks whose parent is not there (a slab emptied for another size leaves such gaps) are taken as
-/// well, with what is behind them: they may descend from the prefix, and no match reaches them.
+/// Blocks whose parent is not there in two scans (a slab emptied for another size leaves such gaps)
+/// are taken as well, with what is behind them: they may descend from the prefix, and no match
+/// reaches them. In one scan alone a parent may be missing because it was put meanwhile.
 ///
 /// offer() and expand() are O(1) a block: each is looked at when it comes and once more when its
 /// parent turns out to belong. The names of what was removed last over rounds.
@@ -65,7 +70,9 @@ class PrefixSet : public RemovalSet {
 
   void offer(const ScanCall::Row& row, ShardId shard) override;
   bool expand(std::size_t limit) override;
+  void note_coming(const BlockHash& hash) override { present_.insert(hash); }
   void next_round() override;
+  bool unsure() const override { return first_round_ && !missing_.empty(); }
 
  private:
   struct Waiting {
@@ -88,6 +95,9 @@ class PrefixSet : public RemovalSet {
   std::vector<BlockHash> unexplored_;
   absl::flat_hash_set<BlockHash> present_;  ///< hashes of all that was offered in this round
   std::vector<BlockHash> parents_;          ///< of waiting blocks behind the prefix's end
+  absl::flat_hash_set<BlockHash> missing_;  ///< of them, not there in this round
+  absl::flat_hash_set<BlockHash> missing_before_;
+  bool first_round_ = true;
 };
 
 }  // namespace larder

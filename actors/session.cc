@@ -104,7 +104,7 @@ void Session::read_frames() {
         return;
     }
   }
-  more_to_read_ = reader_.buffered();
+  more_to_read_ = reader_.buffered() || stream_->pending();
 }
 
 void Session::handle(FrameReader::Frame& frame) {

@@ -99,6 +99,7 @@ class Session {
   void fail(const absl::Status& why);
   std::uint64_t claims() const;
   std::uint32_t& waits() { return waits_; }
+  std::uint32_t& removals() { return removals_; }
   std::size_t& wait_keys() { return wait_keys_; }
   AttachedProcess* peer_process() { return peer_process_.get(); }
 
@@ -139,6 +140,8 @@ class Session {
   void hello(const Call& call);
   // session_rights.cc
   bool grant_access(const std::string& token);
+  /// Root or the daemon's own user behind a unix socket: an administrator without a token.
+  bool is_trusted_user() const;
   /// Why this call is refused, if it is.
   absl::Status check_right(const Call& call) const;
   /// The tokens were loaded anew: rights follow; what was revoked ends the session.
@@ -218,6 +221,7 @@ class Session {
   RegionBook regions_;
   std::size_t wait_keys_ = 0;  ///< of all open waits
   std::uint32_t waits_ = 0;
+  std::uint32_t removals_ = 0;
   std::uint64_t gets_ = 0;
   /// Claims made, with the time when they lapse.
   std::vector<std::pair<Time, std::uint64_t>> claims_;

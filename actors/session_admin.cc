@@ -46,10 +46,6 @@ void Session::wait(const Call& call) {
                             fmt::format("wait: {} keys beside {} waited for, the limit is {}",
                                         records.size(), wait_keys_, limits::kSessionWaitKeysMax)));
   }
-  if (!serves(node_.mode_of(*ns))) {  // what is not served does not come either
-    const std::vector<wire::PutResult> missed(records.size(), result_of(KeyStatus::kMiss));
-    return reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(missed)));
-  }
   const std::uint64_t of_node = node_.wait_keys.load(std::memory_order_relaxed);
   if (of_node + records.size() > kNodeWaitKeysMax) {
     return refuse(call, absl::ResourceExhaustedError(fmt::format(
@@ -61,7 +57,7 @@ void Session::wait(const Call& call) {
     keys.push_back(locate(*ns, record, node_.store.shards()));
   }
   const Time deadline = now_ + put_deadline(body.deadline_ms());
-  auto op = std::make_unique<WaitOp>(*this, call.id, std::move(keys), deadline);
+  auto op = std::make_unique<WaitOp>(*this, call.id, ns, std::move(keys), deadline);
   WaitOp& started = *op;
   if (start(call, std::move(op))) started.on_time(now_);  // all may be there already
 }
@@ -145,6 +141,7 @@ void Session::remove_prefix(const Call& call) {
                             "prefix: an array of {} bytes; 1 to {} hashes of {} bytes",
                             call.array.size(), limits::kMatchUnitsMax, sizeof(BlockHash))));
   }
+  if (absl::Status room = RemovalOp::check_room(*this); !room.ok()) return refuse(call, room);
   audit(call.type, fmt::format("ns={:016x} prefix={}:{}", ns->id.value(), prefix.size(),
                                hash_text(prefix.back())));
   auto op = std::make_unique<RemovalOp>(

@@ -20,6 +20,10 @@ inline constexpr std::size_t kGetAheadBytes = 2 << 20;
 /// Keys of all open waits of a node: an io thread looks at every one of its sessions' again and
 /// again, and must be back for others in some 20 ms.
 inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
+/// Removals of prefixes, namespaces, tenants and writers under way: each remembers every block of a
+/// namespace, some 100 bytes a block.
+inline constexpr std::uint32_t kSessionRemovalsMax = 1;
+inline constexpr std::uint32_t kNodeRemovalsMax = 4;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);
 inline constexpr Duration kPutDeadlineMax = std::chrono::minutes(10);
 inline constexpr Duration kNamespaceTtlMax = std::chrono::hours(24 * 3650);

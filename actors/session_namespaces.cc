@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include <fmt/format.h>
 
@@ -57,14 +56,13 @@ void fill(const NamespaceInfo& ns, NamespaceMode served, wire::NamespaceRow* row
   row->set_served(static_cast<std::uint32_t>(served));
 }
 
-/// Blocks of every namespace that a tenant has now.
+/// Blocks in a tenant's slabs, whether its namespaces are known or not.
 std::unique_ptr<RemovalSet> set_of_tenant(const NamespaceDirectory& directory,
-                                          const std::string& tenant) {
-  absl::flat_hash_set<NamespaceId> ids;
-  for (const NamespaceRef& ns : directory.from(NamespaceId(0), tenant, SIZE_MAX))
-    ids.insert(ns->id);
+                                          const std::string& name) {
   return std::make_unique<FilterSet>(
-      [ids = std::move(ids)](const ScanCall::Row& row) { return ids.contains(row.key.ns); });
+      [tenant = directory.tenant_id(name)](const ScanCall::Row& row) {
+        return row.tenant == tenant;
+      });
 }
 
 }  // namespace
@@ -135,6 +133,7 @@ void Session::purge(const Call& call) {
     case wire::PurgeRequest::WHICH_NOT_SET:
       return refuse(call, absl::InvalidArgumentError("which: ns, tenant or writer must be set"));
   }
+  if (absl::Status room = RemovalOp::check_room(*this); !room.ok()) return refuse(call, room);
   auto op = std::make_unique<RemovalOp>(*this, options, std::move(set));
   RemovalOp& started = *op;
   if (!start(call, std::move(op))) return;

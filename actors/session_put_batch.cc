@@ -145,6 +145,8 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
 }
 
 void PutBatch::publish() {
+  // Switched off meanwhile: nothing comes in any more.
+  if (session_.node().mode_of(*ns_) == NamespaceMode::kOff) return take_back(KeyStatus::kRefused);
   for (PutItem& item : items_) {
     if (item.status == KeyStatus::kWanted && item.reserved) publish_one(item);
   }

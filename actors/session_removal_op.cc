@@ -1,10 +1,14 @@
 #include "actors/session_removal_op.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/session_calls.h"
 #include "actors/session_erase_op.h"
+#include "actors/session_limits.h"
 #include "actors/session_list_op.h"
 #include "store/limits.h"
 
@@ -17,11 +21,32 @@ namespace {
 constexpr std::uint32_t kScanStep = 1'024;
 constexpr std::size_t kExpandStep = 1'024;
 constexpr std::size_t kEraseStep = 512;
+/// What following kExpandStep blocks takes of a turn's budget, in bytes copied.
+constexpr std::size_t kExpandCost = 256 << 10;
 
 }  // namespace
 
 RemovalOp::RemovalOp(Session& session, Options options, std::unique_ptr<RemovalSet> set)
-    : session_(session), options_(options), set_(std::move(set)) {}
+    : session_(session), options_(options), set_(std::move(set)) {
+  session_.removals() += 1;
+  session_.node().removals.fetch_add(1, std::memory_order_relaxed);
+}
+
+RemovalOp::~RemovalOp() {
+  session_.removals() -= 1;
+  session_.node().removals.fetch_sub(1, std::memory_order_relaxed);
+}
+
+absl::Status RemovalOp::check_room(Session& session) {
+  const std::uint32_t of_node = session.node().removals.load(std::memory_order_relaxed);
+  if (session.removals() < kSessionRemovalsMax && of_node < kNodeRemovalsMax) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      fmt::format("removals: {} of this session and {} of the node are under way, the limits are "
+                  "{} and {}; ask again when one has ended",
+                  session.removals(), of_node, kSessionRemovalsMax, kNodeRemovalsMax));
+}
 
 void RemovalOp::start() {
   state_ = State::kScanning;
@@ -48,6 +73,8 @@ void RemovalOp::on_answer(ShardCall& call) {
 }
 
 void RemovalOp::on_scan(ScanCall& call) {
+  for (const BlockHash& hash : call.coming)
+    set_->note_coming(hash);
   for (const ScanCall::Row& row : call.rows)
     set_->offer(row, call.shard);
   bool end = false;
@@ -60,7 +87,8 @@ void RemovalOp::on_scan(ScanCall& call) {
   send_scan(session_, options_.id, options_.ns, cursor, kScanStep);
 }
 
-void RemovalOp::step(Time /*now*/, std::size_t& /*budget*/) {
+void RemovalOp::step(Time /*now*/, std::size_t& budget) {
+  budget -= std::min(budget, kExpandCost);
   if (state_ != State::kExpanding || !set_->expand(kExpandStep)) return;
   state_ = State::kErasing;
   erase_some();
@@ -76,7 +104,8 @@ void RemovalOp::erase_some() {
   const std::vector<LocatedKey> keys = set_->take(kEraseStep);
   if (keys.empty()) {
     // Nothing found, or nothing of it was there to be erased: what remains is not committed.
-    if (!found_ || removed_ == removed_before_) return answer(absl::OkStatus());
+    const bool all = !found_ || removed_ == removed_before_;
+    if (all && !set_->unsure()) return answer(absl::OkStatus());
     if (rounds_ < kRoundsMax) return start();
     return answer(absl::AbortedError("such blocks are put as fast as they are removed"));
   }

@@ -24,7 +24,10 @@ class RemovalOp : public SessionOp {
     FrameType type = FrameType::kRemovePrefix;  ///< of the answer
     std::optional<NamespaceId> ns;              ///< none: all are scanned
   };
+  /// RESOURCE_EXHAUSTED when too many are under way.
+  static absl::Status check_room(Session& session);
   RemovalOp(Session& session, Options options, std::unique_ptr<RemovalSet> set);
+  ~RemovalOp() override;
 
   void start();
 

@@ -97,10 +97,12 @@ bool Session::grant_access(const std::string& token) {
   } else {
     grant_.tenant = kDefaultTenant;
   }
-  if (options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid())) {
-    grant_.admin = true;
-  }
+  grant_.admin = grant_.admin || is_trusted_user();
   return true;
+}
+
+bool Session::is_trusted_user() const {
+  return options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid());
 }
 
 void Session::check_grant() {
@@ -115,7 +117,7 @@ void Session::check_grant() {
   if (!grant || grant->tenant != grant_.tenant) {
     return fail(absl::UnauthenticatedError("token: not known to this daemon any more"));
   }
-  grant->admin = grant->admin || (grant_.admin && options_.is_unix);
+  grant->admin = grant->admin || is_trusted_user();
   grant_ = *std::move(grant);
 }
 

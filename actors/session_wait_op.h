@@ -14,9 +14,11 @@ namespace larder {
 /// of who waits for it.
 class WaitOp : public SessionOp {
  public:
-  WaitOp(Session& session, std::uint64_t id, std::vector<LocatedKey> keys, Time deadline)
+  WaitOp(Session& session, std::uint64_t id, NamespaceRef ns, std::vector<LocatedKey> keys,
+         Time deadline)
       : session_(session),
         id_(id),
+        ns_(std::move(ns)),
         keys_(std::move(keys)),
         was_pending_(keys_.size(), false),
         deadline_(deadline) {
@@ -34,6 +36,7 @@ class WaitOp : public SessionOp {
   void step(Time, std::size_t&) override {}
   bool runnable() const override { return false; }
   void on_time(Time now) override {
+    if (!served()) return answer({});
     const std::vector<EntryId> found = find_all(session_.node().store, keys_);
     bool settled = true;
     for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -58,10 +61,17 @@ class WaitOp : public SessionOp {
   bool done() const override { return done_; }
 
  private:
+  bool served() const { return serves(session_.node().mode_of(*ns_)); }
+  /// In a namespace that is not served all are misses.
   void answer(const std::vector<EntryId>& found) {
     std::vector<wire::PutResult> results;
+    const bool served = this->served() && !found.empty();
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       auto status = wire::KeyStatus::kMiss;
+      if (!served) {
+        results.push_back({static_cast<std::uint16_t>(status), 0, 0});
+        continue;
+      }
       switch (state_of(session_.node().store, keys_[i], found[i])) {
         case wire::MatchState::kPresent:
           status = wire::KeyStatus::kOk;
@@ -81,6 +91,7 @@ class WaitOp : public SessionOp {
 
   Session& session_;
   std::uint64_t id_;
+  NamespaceRef ns_;
   std::vector<LocatedKey> keys_;
   std::vector<bool> was_pending_;
   Time deadline_;

@@ -73,12 +73,14 @@ struct ScanCall : ShardCall {
     std::uint32_t leases = 0;
     std::uint64_t checksum = 0;
     WriterId writer;
+    TenantId tenant;
   };
   ShardId shard;
   std::optional<NamespaceId> ns;
   std::uint32_t cursor = 0;
   std::uint32_t limit = 0;
   std::vector<Row> rows;
+  std::vector<BlockHash> coming;  ///< of blocks in the slice that are claimed or being written
   bool end = false;
 };
 

@@ -105,24 +105,29 @@ void run_aborts(Shard& shard, const AbortNote& note) {
 
 void run_scan(Shard& shard, ScanCall& call) {
   const std::uint32_t before = call.cursor;
-  call.cursor =
-      shard.scan(call.cursor, call.limit,
-                 [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
-                   if (call.ns && header.ns != call.ns->value()) return;
-                   ScanCall::Row row;
-                   row.key = {NamespaceId(header.ns),
-                              {header.hash_high, header.hash_low},
-                              GroupId(header.group),
-                              Rank(header.rank)};
-                   row.parent = {header.parent_high, header.parent_low};
-                   row.length = header.length;
-                   row.position = header.position;
-                   row.checksum = header.checksum;
-                   row.writer = WriterId(header.writer);
-                   row.leases = static_cast<std::uint32_t>(
-                       EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).leases);
-                   call.rows.push_back(row);
-                 });
+  const auto committed = [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
+    if (call.ns && header.ns != call.ns->value()) return;
+    ScanCall::Row row;
+    row.key = {NamespaceId(header.ns),
+               {header.hash_high, header.hash_low},
+               GroupId(header.group),
+               Rank(header.rank)};
+    row.parent = {header.parent_high, header.parent_low};
+    row.length = header.length;
+    row.position = header.position;
+    row.checksum = header.checksum;
+    row.writer = WriterId(header.writer);
+    row.tenant = TenantId(entry.tenant_tier >> 8);
+    row.leases = static_cast<std::uint32_t>(
+        EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).leases);
+    call.rows.push_back(row);
+  };
+  const auto coming = [&call](const Entry& entry) {
+    if (call.ns && entry.ns.load(std::memory_order_relaxed) != call.ns->value()) return;
+    call.coming.push_back({entry.hash_high.load(std::memory_order_relaxed),
+                           entry.hash_low.load(std::memory_order_relaxed)});
+  };
+  call.cursor = shard.scan(call.cursor, call.limit, committed, coming);
   call.end = call.cursor <= before;
 }
 

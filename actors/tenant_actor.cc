@@ -11,10 +11,7 @@ TenantHandle::behavior_type tenant_actor(TenantHandle::pointer /*self*/,
         call->result = table->open(call->tenant, call->spec, now());
         call->answer();
       },
-      [table](const SetModeCallPtr& call) {
-        call->result = table->set_mode(call->ns, call->mode);
-        call->answer();
-      },
+      [table](const SetModeCallPtr& call) { call->carry_out(*table); },
   };
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,15 @@ struct OpenNamespaceCall : ShardCall {
 struct SetModeCall : ShardCall {
   NamespaceId ns;
   NamespaceMode mode = NamespaceMode::kDefault;
+  std::function<void(const absl::Status&)> failed;  ///< told when nobody waits; may be null
   absl::Status result = absl::UnavailableError("the tenant registry is gone");
+
+  /// By the registry.
+  void carry_out(NamespaceTable& table) {
+    result = table.set_mode(ns, mode);
+    if (!result.ok() && failed) failed(result);
+    answer();
+  }
 };
 
 /// The way from any thread to the tenant registry. Thread-safe, never blocks.

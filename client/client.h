@@ -251,7 +251,9 @@ class Client {
     std::optional<std::uint64_t> writer = {};  ///< session that put the blocks
   };
   /// Removes every committed block of a namespace, a tenant or a writer; returns how many. What is
-  /// put meanwhile is found too. Administrators only.
+  /// put meanwhile is found too. Administrators only. Like remove_prefix() it ends at the client's
+  /// deadline; what was removed until then stays removed: ask again. ABORTED when blocks are put as
+  /// fast as they are removed, RESOURCE_EXHAUSTED beside too many other removals.
   absl::StatusOr<std::uint64_t> purge(const PurgeOptions& which);
 
   struct ServerStats {

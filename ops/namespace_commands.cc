@@ -24,6 +24,23 @@ std::string kind_of(const Client::NamespaceRow& row) {
   return row.fingerprint.flat ? "flat" : "chain";
 }
 
+/// The one with the id, else the one that the flags name: it is not opened, so that a slip of the
+/// pen makes none.
+absl::StatusOr<NamespaceId> namespace_of(Client& client, const ModeCommand& command) {
+  if (!command.id.empty()) {
+    LARDER_ASSIGN_OR_RETURN(const std::uint64_t id, parse_hex("--id", command.id));
+    return NamespaceId(id);
+  }
+  LARDER_ASSIGN_OR_RETURN(const auto rows, client.namespaces(false));
+  const Fingerprint wanted = command.target.names.spec().fingerprint;
+  for (const Client::NamespaceRow& row : rows) {
+    if (row.fingerprint == wanted) return row.id;
+  }
+  return absl::NotFoundError(
+      fmt::format("no namespace of model {} with these flags is known; larder namespaces lists all",
+                  wanted.model));
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> run(const NamespacesCommand& command) {
@@ -55,17 +72,8 @@ absl::StatusOr<ExitCode> run(const ModeCommand& command) {
     return absl::InvalidArgumentError(
         fmt::format("mode {}: must be on, guarded, shadow, off or default", command.mode));
   }
-  std::unique_ptr<Client> client;
-  NamespaceId ns;
-  if (command.id.empty()) {
-    LARDER_ASSIGN_OR_RETURN(OpenTarget open, open_target(command.target));
-    client = std::move(open.client);
-    ns = open.ns;
-  } else {
-    LARDER_ASSIGN_OR_RETURN(const std::uint64_t id, parse_hex("--id", command.id));
-    LARDER_ASSIGN_OR_RETURN(client, connect(command.target.connection));
-    ns = NamespaceId(id);
-  }
+  LARDER_ASSIGN_OR_RETURN(const auto client, connect(command.target.connection));
+  LARDER_ASSIGN_OR_RETURN(const NamespaceId ns, namespace_of(*client, command));
   LARDER_RETURN_IF_ERROR(client->set_mode(ns, *mode));
   Report report;
   report.add("id", fmt::format("{:016x}", ns.value()));

@@ -14,8 +14,8 @@ struct NamespacesCommand {
 };
 absl::StatusOr<ExitCode> run(const NamespacesCommand& command);
 
-/// `larder mode MODE`: of the namespace with an id, else of the one that the flags name (opened,
-/// if need be).
+/// `larder mode MODE`: of the namespace with an id, else of the one of this tenant that the flags
+/// name.
 struct ModeCommand {
   Target target;
   std::string mode;

@@ -103,9 +103,7 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
   for (const SlabId id : listing.headers) {
     auto slab = Slab::open(dir_, id);
     if (slab.ok() && !places.insert(id.value() % limits::kSlabsMax).second) {
-      damaged.emplace_back(
-          id, absl::DataLossError(fmt::format("{}: slab {}: another one has its place in the table",
-                                              Slab::header_path(dir_, id), id.value())));
+      damaged.emplace_back(id, another_of_this_place(id));
     } else if (slab.ok()) {
       found.push_back(*std::move(slab));
     } else if (absl::IsDataLoss(slab.status())) {
@@ -126,10 +124,6 @@ absl::StatusOr<SlabStore::OpenReport> SlabStore::open(
     if (!whole) ::unlink(Slab::data_path(dir_, id).c_str());
   }
   for (auto& slab : found) {
-    if (by_id_[slab->id().value() % limits::kSlabsMax].load(std::memory_order_relaxed) != nullptr) {
-      set_aside(slab->id(), another_of_this_place(slab->id()), report);
-      continue;
-    }
     slab->set_tenant(tenant_of(slab->tenant_name()));
     put_into_service(std::move(slab));
     report.slabs += 1;

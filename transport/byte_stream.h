@@ -22,6 +22,8 @@ class ByteStream {
   virtual IoResult flush() { return {}; }
   /// flush() has something to do when the descriptor is writable.
   virtual bool unsent() const { return false; }
+  /// receive() may have something although the descriptor is not readable.
+  virtual bool pending() const { return false; }
   /// Why it failed, beyond errno; may be empty.
   virtual std::string trouble() const { return {}; }
 };

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "store/assert.h"
+
 namespace larder {
 
 namespace {
@@ -50,6 +52,7 @@ BIO* make_sink(std::vector<std::byte>& out) {
     return method;
   }();
   BIO* bio = BIO_new(kMethod);
+  LARDER_ASSERT(bio != nullptr);
   BIO_set_data(bio, &out);
   BIO_set_init(bio, 1);
   return bio;
@@ -104,6 +107,8 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::client(const std::
   if (!context.ok()) return context.status();
   const std::shared_ptr<const TlsContext> made(new TlsContext(*context));
   SSL_CTX_set_verify(*context, SSL_VERIFY_PEER, nullptr);
+  // What the file names is trusted, be it a root or not.
+  X509_STORE_set_flags(SSL_CTX_get_cert_store(*context), X509_V_FLAG_PARTIAL_CHAIN);
   const int loaded = ca_file == "system" ? SSL_CTX_set_default_verify_paths(*context)
                                          : SSL_CTX_load_verify_file(*context, ca_file.c_str());
   if (loaded != 1) {
@@ -114,6 +119,7 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::client(const std::
 
 TlsStream::TlsStream(const TlsContext& context, int fd, bool is_server)
     : fd_(fd), ssl_(SSL_new(context.get()), &SSL_free) {
+  LARDER_ASSERT(ssl_ != nullptr);
   SSL_set_bio(ssl_.get(), BIO_new_socket(fd, BIO_NOCLOSE), make_sink(out_));
   is_server ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
 }
@@ -126,17 +132,22 @@ std::unique_ptr<TlsStream> TlsStream::connect(const TlsContext& context, int fd,
                                               const std::string& name) {
   std::unique_ptr<TlsStream> stream(new TlsStream(context, fd, false));
   SSL* const ssl = stream->ssl_.get();
-  stream->begun_ = true;
   if (is_ip(name)) {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str());
+    LARDER_ASSERT(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1);
   } else {
-    SSL_set1_host(ssl, name.c_str());
-    SSL_set_tlsext_host_name(ssl, name.c_str());
+    LARDER_ASSERT(SSL_set1_host(ssl, name.c_str()) == 1);
+    LARDER_ASSERT(SSL_set_tlsext_host_name(ssl, name.c_str()) == 1);
   }
   return stream;
 }
 
 absl::StatusOr<bool> TlsStream::shake_hands() {
+  if (!begun_ && speaks_plain()) {
+    return absl::UnavailableError(
+        "tls handshake: larderd answers without TLS: it has no tls_cert, or had no room for "
+        "another "
+        "session");
+  }
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
   const int what = SSL_get_error(ssl_.get(), result);
@@ -240,6 +251,10 @@ IoResult TlsStream::send(std::span<const iovec> pieces, std::span<const int> fds
   const IoResult after = flush();
   if (after.state == IoState::kClosed || after.state == IoState::kFailed) return after;
   return {.state = IoState::kDone, .bytes = total};
+}
+
+bool TlsStream::pending() const {
+  return SSL_has_pending(ssl_.get()) == 1;
 }
 
 IoResult TlsStream::flush() {

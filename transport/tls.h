@@ -52,6 +52,7 @@ class TlsStream : public ByteStream {
   IoResult receive(std::span<const iovec> pieces, Fds& fds) override;
   IoResult send(std::span<const iovec> pieces, std::span<const int> fds) override;
   IoResult flush() override;
+  bool pending() const override;
   bool unsent() const override { return sent_ < out_.size(); }
   std::string trouble() const override { return trouble_; }
 
@@ -62,8 +63,8 @@ class TlsStream : public ByteStream {
   bool encrypt(const std::byte* data, std::size_t length);
 
   int fd_;
-  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
   std::vector<std::byte> out_;  ///< encrypted, from sent_ on not in the kernel yet
+  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;  ///< writes into out_
   std::size_t sent_ = 0;
   bool begun_ = false;
   bool plain_ = false;  ///< the other end knows no TLS

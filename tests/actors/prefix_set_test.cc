@@ -74,8 +74,28 @@ BOOST_AUTO_TEST_CASE(what_stands_behind_a_gap_goes_too) {
   for (int turn = 0; turn < 50; ++turn) {
     std::shuffle(rows.begin(), rows.end(), std::mt19937(static_cast<unsigned>(turn)));
     PrefixSet set(ns, {hash(1), hash(2)});
+    BOOST_TEST((chosen_of(set, rows) == std::set<std::uint64_t>{2, 3}));
+    BOOST_TEST(set.unsure());
+    set.next_round();
     BOOST_TEST((chosen_of(set, rows) == std::set<std::uint64_t>{2, 3, 5, 6, 32, 33}));
+    BOOST_TEST(!set.unsure());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_that_is_on_its_way_or_came_meanwhile_is_no_gap) {
+  const NamespaceRef ns = two_groups();
+  PrefixSet coming(ns, {hash(1), hash(2)});
+  for (int round = 0; round < 2; ++round) {
+    coming.note_coming(hash(31));
+    BOOST_TEST(chosen_of(coming, {row(32, 31, 2, 0)}).empty());
+    BOOST_TEST(!coming.unsure());
+    coming.next_round();
+  }
+  PrefixSet came(ns, {hash(1), hash(2)});
+  BOOST_TEST(chosen_of(came, {row(32, 31, 2, 0)}).empty());
+  BOOST_TEST(came.unsure());
+  came.next_round();
+  BOOST_TEST(chosen_of(came, {row(30, 0, 0, 0), row(31, 30, 1, 0), row(32, 31, 2, 0)}).empty());
 }
 
 /// Of a window's blocks only the last ones are there; the full group's say what they descend from.

@@ -271,10 +271,7 @@ void DeskShards::send(std::shared_ptr<OpenNamespaceCall> call) {
   });
 }
 void DeskShards::send(std::shared_ptr<SetModeCall> call) {
-  post(tenants_queue(), [this, call = std::move(call)] {
-    call->result = namespaces_->set_mode(call->ns, call->mode);
-    call->answer();
-  });
+  post(tenants_queue(), [this, call = std::move(call)] { call->carry_out(*namespaces_); });
 }
 
 Held held_in(const NodeStore& store) {
