@@ -51,7 +51,10 @@ void PrefixSet::offer(const ScanCall::Row& row, ShardId shard) {
 void PrefixSet::take_in_orphans_of(const BlockHash& parent) {
   if (parent == BlockHash{} || present_.contains(parent) || inside_.contains(parent)) return;
   missing_.insert(parent);
-  if (!missing_before_.contains(parent)) return;
+  if (rounds_ < kDoubtRounds && !missing_before_.contains(parent)) {
+    unsure_ = true;
+    return;
+  }
   if (descendants_.insert(parent).second) unexplored_.push_back(parent);
 }
 
@@ -90,7 +93,8 @@ void PrefixSet::next_round() {
   present_.clear();
   parents_.clear();
   missing_before_ = std::exchange(missing_, {});
-  first_round_ = false;
+  rounds_ += 1;
+  unsure_ = false;
 }
 
 }  // namespace larder

@@ -23,8 +23,6 @@ class RemovalSet {
   /// Follows what was chosen to what goes with it, `limit` blocks at most; true when nothing is
   /// left.
   virtual bool expand(std::size_t /*limit*/) { return true; }
-  /// A block that is claimed or being written: it cannot be removed, but it is no gap.
-  virtual void note_coming(const BlockHash& /*hash*/) {}
   /// Before a new scan.
   virtual void next_round() {}
   /// Another scan is needed although this one found nothing to remove.
@@ -60,7 +58,8 @@ class FilterSet : public RemovalSet {
 ///
 /// Blocks whose parent is not there in two scans (a slab emptied for another size leaves such gaps)
 /// are taken as well, with what is behind them: they may descend from the prefix, and no match
-/// reaches them. In one scan alone a parent may be missing because it was put meanwhile.
+/// reaches them. In one scan alone a parent may be missing because it was put meanwhile; after
+/// kDoubtRounds of them doubt costs blocks, not the promise.
 ///
 /// offer() and expand() are O(1) a block: each is looked at when it comes and once more when its
 /// parent turns out to belong. The names of what was removed last over rounds.
@@ -70,9 +69,8 @@ class PrefixSet : public RemovalSet {
 
   void offer(const ScanCall::Row& row, ShardId shard) override;
   bool expand(std::size_t limit) override;
-  void note_coming(const BlockHash& hash) override { present_.insert(hash); }
   void next_round() override;
-  bool unsure() const override { return first_round_ && !missing_.empty(); }
+  bool unsure() const override { return unsure_; }
 
  private:
   struct Waiting {
@@ -80,6 +78,7 @@ class PrefixSet : public RemovalSet {
     std::uint32_t next;  ///< another child of the same parent
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kDoubtRounds = 4;
 
   bool belongs(const ScanCall::Row& row) const;
   void follow(const LocatedKey& at);
@@ -97,7 +96,8 @@ class PrefixSet : public RemovalSet {
   std::vector<BlockHash> parents_;          ///< of waiting blocks behind the prefix's end
   absl::flat_hash_set<BlockHash> missing_;  ///< of them, not there in this round
   absl::flat_hash_set<BlockHash> missing_before_;
-  bool first_round_ = true;
+  std::uint32_t rounds_ = 1;
+  bool unsure_ = false;  ///< a parent was missing for the first time
 };
 
 }  // namespace larder

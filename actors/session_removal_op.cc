@@ -73,8 +73,6 @@ void RemovalOp::on_answer(ShardCall& call) {
 }
 
 void RemovalOp::on_scan(ScanCall& call) {
-  for (const BlockHash& hash : call.coming)
-    set_->note_coming(hash);
   for (const ScanCall::Row& row : call.rows)
     set_->offer(row, call.shard);
   bool end = false;

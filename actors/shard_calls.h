@@ -80,7 +80,6 @@ struct ScanCall : ShardCall {
   std::uint32_t cursor = 0;
   std::uint32_t limit = 0;
   std::vector<Row> rows;
-  std::vector<BlockHash> coming;  ///< of blocks in the slice that are claimed or being written
   bool end = false;
 };
 

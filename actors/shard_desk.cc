@@ -122,12 +122,7 @@ void run_scan(Shard& shard, ScanCall& call) {
         EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).leases);
     call.rows.push_back(row);
   };
-  const auto coming = [&call](const Entry& entry) {
-    if (call.ns && entry.ns.load(std::memory_order_relaxed) != call.ns->value()) return;
-    call.coming.push_back({entry.hash_high.load(std::memory_order_relaxed),
-                           entry.hash_low.load(std::memory_order_relaxed)});
-  };
-  call.cursor = shard.scan(call.cursor, call.limit, committed, coming);
+  call.cursor = shard.scan(call.cursor, call.limit, committed);
   call.end = call.cursor <= before;
 }
 

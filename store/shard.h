@@ -131,12 +131,10 @@ class Shard {
   /// Re-adopts a committed block that NodeStore::open() found, in that order. The slot is charged.
   /// False: the key is there already, or the table is full (the slot is freed).
   bool adopt(const SlotRef& slot, TenantId tenant);
-  /// Calls `fn` for the committed blocks among `limit` entries from `cursor` on, and `coming` for
-  /// those that are claimed or being written. Returns where to go on, 0 at the end.
-  std::uint32_t scan(
-      std::uint32_t cursor, std::uint32_t limit,
-      absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn,
-      absl::FunctionRef<void(const Entry&)> coming = [](const Entry&) {});
+  /// Calls `fn` for the committed blocks among `limit` entries from `cursor` on. Returns where to
+  /// go on, 0 at the end.
+  std::uint32_t scan(std::uint32_t cursor, std::uint32_t limit,
+                     absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn);
 
   struct Counters {
     std::uint64_t inserts = 0, hits = 0, evictions = 0, removals = 0, expirations = 0, aborts = 0;

@@ -66,16 +66,15 @@ void Shard::free_removed(std::size_t limit) {
 }
 
 std::uint32_t Shard::scan(std::uint32_t cursor, std::uint32_t limit,
-                          absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn,
-                          absl::FunctionRef<void(const Entry&)> coming) {
+                          absl::FunctionRef<void(EntryId, const Entry&, const SlotHeader&)> fn) {
   const std::uint32_t entries = index_.entry_limit();
   const auto end =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(entries, std::uint64_t{cursor} + limit));
   for (; cursor < end; ++cursor) {
     const Entry& entry = index_.entry(EntryId(cursor));
-    const EntryState state = word_of(entry).state;
-    if (state == EntryState::kCommitted) fn(EntryId(cursor), entry, header_of(entry));
-    if (state == EntryState::kFilling || state == EntryState::kClaimed) coming(entry);
+    if (word_of(entry).state == EntryState::kCommitted) {
+      fn(EntryId(cursor), entry, header_of(entry));
+    }
   }
   return cursor < entries ? cursor : 0;
 }

@@ -127,6 +127,26 @@ BOOST_AUTO_TEST_CASE(a_group_table_that_nothing_uses_gives_way) {
   BOOST_TEST(again->directory()->find(id)->spec.groups[1].window_tokens == 128U);
 }
 
+BOOST_AUTO_TEST_CASE(a_mode_is_of_the_fingerprint_and_outlives_another_group_table) {
+  UsedTable used;
+  NamespaceSpec other = spec();
+  other.groups[1].window_tokens = 128;
+  auto opened = used.table->open("t", spec(), kNow);
+  BOOST_REQUIRE(opened.ok());
+  const NamespaceId id = (*opened)->id;
+  BOOST_REQUIRE(used.table->set_mode(id, NamespaceMode::kShadow).ok());
+  opened = absl::UnknownError("closed");
+
+  const auto changed = used.table->open("t", other, kNow);
+
+  BOOST_REQUIRE_MESSAGE(changed.ok(), changed.status());
+  BOOST_TEST(((*changed)->mode->load() == NamespaceMode::kShadow));
+  BOOST_TEST((*changed)->spec.groups[1].window_tokens == 128U);
+  const auto again = NamespaceTable::load(used.file.path(), {});
+  BOOST_REQUIRE(again.ok());
+  BOOST_TEST((again->directory()->find(id)->mode->load() == NamespaceMode::kShadow));
+}
+
 BOOST_AUTO_TEST_CASE(a_tenant_at_its_limit_loses_what_nothing_uses) {
   UsedTable used;
   std::vector<NamespaceRef> open;

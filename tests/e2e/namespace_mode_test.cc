@@ -1,8 +1,10 @@
 // How namespaces are served, removal of all that somebody stored, and who may do it; with the lines
 // that tell who did.
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
@@ -134,6 +136,41 @@ BOOST_AUTO_TEST_CASE(off_stores_nothing_serves_nothing_and_outlives_a_kill) {
   sim::check_all(get(fresh), kBlocks, KeyStatus::kMiss);
 }
 
+BOOST_AUTO_TEST_CASE(off_holds_for_a_put_that_is_under_way_and_a_wait_that_is_open) {
+  sim::Batch batch(spec, 1, 2, kBlock);
+  const auto put = client->put_start(ns, batch.keys, {});
+  BOOST_REQUIRE(put.ok());
+  const std::vector<Client::Part> parts = {{.key = 0, .offset = 0, .buffer = batch.sources[0]},
+                                           {.key = 1, .offset = 0, .buffer = batch.sources[1]}};
+  BOOST_REQUIRE(client->put_part(put->id, parts).ok());
+  std::thread switches([&] {
+    const auto other = daemon->shm();
+    usleep(100'000);
+    BOOST_TEST(other->set_mode(ns, NamespaceMode::kOff).ok());
+  });
+  sim::check_all(client->wait(ns, batch.keys, std::chrono::seconds(20)), 2, KeyStatus::kMiss);
+  switches.join();
+  sim::check_all(client->put_end(put->id), 2, KeyStatus::kRefused);
+  BOOST_REQUIRE(client->set_mode(ns, NamespaceMode::kOn).ok());
+  sim::check_all(get(batch), 2, KeyStatus::kMiss);
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_is_purged_though_its_namespaces_are_forgotten) {
+  auto b = tenant_b();
+  const NamespaceId theirs = *b->open_namespace(spec);
+  sim::Batch batch(spec, 1, kBlocks, kBlock);
+  sim::check_all(b->put(theirs, batch.keys, batch.sources, {}), kBlocks, KeyStatus::kOk);
+  daemon->kill();
+  std::filesystem::remove(daemon->runtime_dir() + "/namespaces");
+  daemon->start();
+  client = daemon->shm();
+  BOOST_TEST(*client->purge({.tenant = "nobody"}) == 0U);
+  BOOST_TEST(*client->purge({.tenant = "b"}) == kBlocks);
+  b = tenant_b();
+  BOOST_REQUIRE(b->open_namespace(spec).ok());
+  sim::check_all(b->get(theirs, batch.keys, batch.targets, {}), kBlocks, KeyStatus::kMiss);
+}
+
 BOOST_AUTO_TEST_CASE(puts_over_tcp_into_a_namespace_that_is_off_end_at_once) {
   const auto tcp = daemon->connect(
       {.server = daemon->tcp(), .token = kToken, .deadline = std::chrono::seconds(5)});
@@ -243,6 +280,8 @@ BOOST_AUTO_TEST_CASE(the_command_lists_switches_and_removes) {
   BOOST_TEST(list.output.find("shadow") != std::string::npos, list.output);
   BOOST_TEST(larder({"mode", "sideways", "--id", id.str()}).status == 2);
   BOOST_TEST(larder({"mode", "on", "--id", "xyz"}).status == 2);
+  BOOST_TEST(larder({"mode", "off", "--model", "a-slip-of-the-pen"}).status == 2);
+  BOOST_TEST(client->namespaces(false)->size() == 1U);
   BOOST_TEST(larder({"purge"}).status == 2);
   BOOST_TEST(larder({"purge", "--id", id.str(), "--tenant", "b"}).status == 2);
   BOOST_TEST(larder({"purge", "--id", id.str()}).status == 0);

@@ -78,6 +78,17 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_silent_costs_the_connect_deadline) {
   BOOST_TEST((Client::connect(silent).status().code() == absl::StatusCode::kDeadlineExceeded));
 }
 
+BOOST_AUTO_TEST_CASE(
+    a_daemon_without_room_or_without_tls_is_told_from_one_that_cannot_prove_itself) {
+  const sim::Daemon plain;
+  Client::Options wrong = options(files.cert);
+  wrong.server = plain.tcp();
+  const auto refused = Client::connect(wrong);
+  BOOST_TEST((refused.status().code() == absl::StatusCode::kUnavailable));
+  BOOST_TEST(std::string(refused.status().message()).find("without TLS") != std::string::npos,
+             refused.status());
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_daemon_is_met_again) {
   const auto client = daemon.connect(options(files.cert));
   const NamespaceSpec spec = sim::chain_spec("tls");

@@ -19,7 +19,7 @@ LoneSession::LoneSession(SessionNode& node, const Options& options, Time now)
   Session::Options made{.id = SessionId(options.id),
                         .socket = Fd(fds[1]),
                         .is_unix = options.is_unix,
-                        .peer = {},
+                        .peer = {.pid = 0, .uid = options.uid, .gid = 0},
                         .tls = nullptr,
                         .inbox = &inbox_};
   if (options.is_unix) made.peer = {::getpid(), ::geteuid(), ::getegid()};

@@ -22,6 +22,7 @@ class LoneSession {
   struct Options {
     std::uint64_t id = 1;
     bool is_unix = true;
+    uid_t uid = 0;  ///< unix: of the client
   };
   LoneSession(SessionNode& node, const Options& options, Time now);
   ~LoneSession();

@@ -1,5 +1,7 @@
 // Tokens: what each may do, and what becomes of its sessions when the table is loaded anew.
 
+#include <optional>
+
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -28,9 +30,13 @@ struct Fixture {
   }
 
   struct Peer {
-    Peer(Fixture& fixture, const std::string& token)
+    Peer(Fixture& fixture, const std::string& token, std::optional<uid_t> unix_user = {})
         : all(fixture),
-          session(fixture.node, {.id = ++fixture.sessions, .is_unix = false}, all.now) {
+          session(fixture.node,
+                  {.id = ++fixture.sessions,
+                   .is_unix = unix_user.has_value(),
+                   .uid = unix_user.value_or(0)},
+                  all.now) {
       wire::HelloRequest hello;
       hello.set_version_min(1);
       hello.set_version_max(1);
@@ -76,6 +82,12 @@ struct Fixture {
       body.add_chain_units(1);
       const BlockHash hash{9, 9};
       return ask(FrameType::kMatch, body, std::as_bytes(std::span(&hash, 1)));
+    }
+    absl::StatusCode switch_on() {
+      wire::SetModeRequest body;
+      body.set_ns(ns());
+      body.set_mode(static_cast<std::uint32_t>(NamespaceMode::kOn));
+      return ask(FrameType::kSetMode, body);
     }
     absl::StatusCode remove(std::uint64_t n) {
       wire::RemoveRequest body;
@@ -142,6 +154,22 @@ BOOST_AUTO_TEST_CASE(a_table_loaded_anew_changes_rights_and_ends_what_was_revoke
   BOOST_TEST(!writer.session.alive());
   Peer again(*this, kWriter);
   BOOST_TEST((again.put(3) == kUnknown));  // no answer: it was not let in
+}
+
+BOOST_AUTO_TEST_CASE(an_administrator_by_token_is_none_when_its_line_says_so_no_more) {
+  constexpr uid_t kSomebody = 12'345;
+  load(fmt::format("{} t read write admin\n", kWriter));
+  Peer tcp(*this, kWriter);
+  Peer local(*this, kWriter, kSomebody);
+  Peer root(*this, kWriter, 0);
+  for (Peer* peer : {&tcp, &local, &root})
+    BOOST_TEST((peer->switch_on() == kOk));
+  load(fmt::format("{} t read write\n", kWriter));
+  for (Peer* peer : {&tcp, &local, &root})
+    peer->session.on_time(now);
+  BOOST_TEST((tcp.switch_on() == kPermissionDenied));
+  BOOST_TEST((local.switch_on() == kPermissionDenied));
+  BOOST_TEST((root.switch_on() == kOk));  // by its uid
 }
 
 BOOST_AUTO_TEST_CASE(a_token_of_another_tenant_now_is_not_the_session_s_any_more) {

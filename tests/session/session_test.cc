@@ -29,6 +29,34 @@ BOOST_AUTO_TEST_CASE(a_part_that_mixes_streamed_and_shared_pieces_is_refused) {
   BOOST_TEST((answer<wire::SimpleReply>(11) == absl::StatusCode::kInvalidArgument));
 }
 
+/// Each remembers a namespace's blocks: a thousand of them would be gigabytes.
+BOOST_AUTO_TEST_CASE(one_removal_at_a_time_and_the_next_when_it_has_ended) {
+  wire::RemovePrefixRequest body;
+  body.set_ns(ns());
+  const BlockHash prefix{1, 1};
+  const auto ask = [&](std::uint64_t id) {
+    client->add({.type = FrameType::kRemovePrefix,
+                 .id = id,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(&prefix, 1))});
+  };
+  ask(10);
+  ask(11);
+  work(*client);
+  std::vector<absl::StatusCode> codes(2, absl::StatusCode::kUnknown);
+  for (const auto& reply : client->replies()) {
+    wire::SimpleReply answer;
+    BOOST_TEST(parse_body(reply.body, answer));
+    codes.at(reply.header.id - 10) = static_cast<absl::StatusCode>(answer.status().code());
+  }
+  BOOST_TEST((codes[0] == absl::StatusCode::kOk));
+  BOOST_TEST((codes[1] == absl::StatusCode::kResourceExhausted));
+  ask(12);
+  work(*client);
+  BOOST_TEST((answer<wire::SimpleReply>(12) == absl::StatusCode::kOk));
+  BOOST_TEST(node.context().removals == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_chunk_without_payload_is_nothing) {
   wire::PutRequest put;
   put.set_ns(ns());
