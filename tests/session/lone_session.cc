@@ -19,10 +19,10 @@ LoneSession::LoneSession(SessionNode& node, const Options& options, Time now)
   Session::Options made{.id = SessionId(options.id),
                         .socket = Fd(fds[1]),
                         .is_unix = options.is_unix,
-                        .peer = {.pid = 0, .uid = options.uid, .gid = 0},
+                        .peer = {},
                         .tls = nullptr,
                         .inbox = &inbox_};
-  if (options.is_unix) made.peer = {::getpid(), ::geteuid(), ::getegid()};
+  if (options.is_unix) made.peer = {::getpid(), options.uid.value_or(::geteuid()), ::getegid()};
   session_ = std::make_unique<Session>(std::move(made), node.context(), now);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,7 @@ class LoneSession {
   struct Options {
     std::uint64_t id = 1;
     bool is_unix = true;
-    uid_t uid = 0;  ///< unix: of the client
+    std::optional<uid_t> uid = {};  ///< unix: of the client; none: this process's
   };
   LoneSession(SessionNode& node, const Options& options, Time now);
   ~LoneSession();

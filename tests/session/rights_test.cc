@@ -33,9 +33,7 @@ struct Fixture {
     Peer(Fixture& fixture, const std::string& token, std::optional<uid_t> unix_user = {})
         : all(fixture),
           session(fixture.node,
-                  {.id = ++fixture.sessions,
-                   .is_unix = unix_user.has_value(),
-                   .uid = unix_user.value_or(0)},
+                  {.id = ++fixture.sessions, .is_unix = unix_user.has_value(), .uid = unix_user},
                   all.now) {
       wire::HelloRequest hello;
       hello.set_version_min(1);
