@@ -13,6 +13,7 @@
 #include "store/hash_text.h"
 #include "store/limits.h"
 #include "transport/frame_name.h"
+#include "transport/namespace_wire.h"
 
 namespace larder {
 
@@ -42,16 +43,9 @@ class SetModeOp : public SessionOp {
 };
 
 void fill(const NamespaceInfo& ns, NamespaceMode served, wire::NamespaceRow* row) {
-  const Fingerprint& f = ns.spec.fingerprint;
   row->set_id(ns.id.value());
   row->set_tenant(ns.tenant_name);
-  row->set_model(f.model);
-  row->set_revision(f.revision);
-  row->set_dtype(f.dtype);
-  row->set_quantisation(f.quantisation);
-  row->set_layout(f.layout);
-  row->set_parallel_layout(f.parallel_layout);
-  row->set_flat(f.flat);
+  *row->mutable_spec() = to_wire(ns.spec);
   row->set_mode(static_cast<std::uint32_t>(ns.mode->load(std::memory_order_relaxed)));
   row->set_served(static_cast<std::uint32_t>(served));
 }

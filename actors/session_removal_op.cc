@@ -43,8 +43,8 @@ absl::Status RemovalOp::check_room(Session& session) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
-      fmt::format("removals: {} of this session and {} of the node are under way, the limits are "
-                  "{} and {}; ask again when one has ended",
+      fmt::format("removals: {} of the client and {} of the node are under way, the limits are {} "
+                  "and {}; ask again when one has ended",
                   session.removals(), of_node, kSessionRemovalsMax, kNodeRemovalsMax));
 }
 

@@ -239,8 +239,8 @@ class Client {
     NamespaceMode mode = NamespaceMode::kDefault;  ///< its own
     NamespaceMode served = NamespaceMode::kOn;     ///< in force
   };
-  /// Every namespace that the node knows of this session's tenant, in order of ids; of all tenants
-  /// for administrators (PERMISSION_DENIED for others).
+  /// Every namespace that the node knows of the caller's tenant, in order of ids; with
+  /// `all_tenants` of all of them, for administrators (PERMISSION_DENIED for others).
   absl::StatusOr<std::vector<NamespaceRow>> namespaces(bool all_tenants);
   /// How a namespace is served from now on, over restarts too. Administrators only; NOT_FOUND.
   absl::Status set_mode(NamespaceId ns, NamespaceMode mode);

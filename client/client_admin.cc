@@ -4,13 +4,12 @@
 
 #include "client/client_impl.h"
 #include "store/status_macros.h"
+#include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
 
 namespace {
-
-constexpr std::uint32_t kPage = 256;
 
 NamespaceMode mode_of(std::uint32_t value) {
   const bool known = value <= static_cast<std::uint32_t>(NamespaceMode::kOff);
@@ -21,8 +20,7 @@ Client::NamespaceRow row_of(const wire::NamespaceRow& row) {
   Client::NamespaceRow out;
   out.id = NamespaceId(row.id());
   out.tenant = row.tenant();
-  out.fingerprint = {row.model(),  row.revision(),        row.dtype(), row.quantisation(),
-                     row.layout(), row.parallel_layout(), row.flat()};
+  out.fingerprint = fingerprint_from(row.spec());
   out.mode = mode_of(row.mode());
   out.served = mode_of(row.served());
   return out;
@@ -33,17 +31,20 @@ Client::NamespaceRow row_of(const wire::NamespaceRow& row) {
 absl::StatusOr<std::vector<Client::NamespaceRow>> Client::namespaces(bool all_tenants) {
   std::vector<NamespaceRow> all;
   wire::NamespacesRequest body;
-  body.set_limit(kPage);
   body.set_all_tenants(all_tenants);
   for (;;) {
     LARDER_ASSIGN_OR_RETURN(const std::shared_ptr<Call> call,
                             impl_->exchange(FrameType::kNamespaces, body));
     wire::NamespacesReply reply;
     if (!parse_body(call->body(), reply)) return absl::InternalError("malformed reply");
-    for (const wire::NamespaceRow& row : reply.rows())
+    for (const wire::NamespaceRow& row : reply.rows()) {
+      // In order, or this would never end.
+      if (row.id() < body.first()) return absl::InternalError("malformed reply");
+      body.set_first(row.id() + 1);
       all.push_back(row_of(row));
-    if (reply.rows().empty() || all.back().id.value() == ~std::uint64_t{0}) return all;
-    body.set_first(all.back().id.value() + 1);
+      if (body.first() == 0) return all;
+    }
+    if (reply.rows().empty()) return all;
   }
 }
 

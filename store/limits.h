@@ -63,7 +63,7 @@ inline constexpr std::uint32_t kSessionNamespacesMax = 256;
 inline constexpr std::uint32_t kSessionBatchesMax = 1'024;  ///< puts and gets in flight
 inline constexpr std::uint32_t kControlWords = 1'024;       ///< cancel words of a session's page
 inline constexpr std::uint32_t kListPageMax = 4'096;
-inline constexpr std::uint32_t kNamespacesPageMax = 256;  ///< of 3 KiB at most each
+inline constexpr std::uint32_t kNamespacesPageMax = 128;  ///< of 5 KiB at most each
 inline constexpr std::uint32_t kVictimScanMax = 4'096;
 
 static_assert(kControlWords >= kSessionBatchesMax, "each put in flight needs a word");

@@ -28,15 +28,19 @@ wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec) {
   return out;
 }
 
+Fingerprint fingerprint_from(const wire::OpenNamespaceRequest& request) {
+  return {.model = request.model(),
+          .revision = request.revision(),
+          .dtype = request.dtype(),
+          .quantisation = request.quantisation(),
+          .layout = request.layout(),
+          .parallel_layout = request.parallel_layout(),
+          .flat = request.flat()};
+}
+
 NamespaceSpec from_wire(const wire::OpenNamespaceRequest& request) {
   NamespaceSpec spec;
-  spec.fingerprint = {.model = request.model(),
-                      .revision = request.revision(),
-                      .dtype = request.dtype(),
-                      .quantisation = request.quantisation(),
-                      .layout = request.layout(),
-                      .parallel_layout = request.parallel_layout(),
-                      .flat = request.flat()};
+  spec.fingerprint = fingerprint_from(request);
   spec.unit_tokens = request.unit_tokens();
   spec.segment_tokens = request.segment_tokens();
   spec.ranks = request.ranks();

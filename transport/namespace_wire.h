@@ -12,4 +12,6 @@ wire::OpenNamespaceRequest to_wire(const NamespaceSpec& spec);
 /// caller has bounded `ttl_ms` (a Duration counts nanoseconds).
 NamespaceSpec from_wire(const wire::OpenNamespaceRequest& request);
 
+Fingerprint fingerprint_from(const wire::OpenNamespaceRequest& request);
+
 }  // namespace larder

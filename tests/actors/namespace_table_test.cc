@@ -99,13 +99,20 @@ struct UsedTable {
   std::optional<NamespaceTable> table;
 };
 
-BOOST_AUTO_TEST_CASE(a_group_table_that_nothing_uses_gives_way) {
+/// With a namespace open, and another group table for it.
+struct OpenedTable {
+  OpenedTable() {
+    other.groups[1].window_tokens = 128;
+    BOOST_REQUIRE(opened.ok());
+    id = (*opened)->id;
+  }
   UsedTable used;
   NamespaceSpec other = spec();
-  other.groups[1].window_tokens = 128;
-  auto opened = used.table->open("t", spec(), kNow);
-  BOOST_REQUIRE(opened.ok());
-  const NamespaceId id = (*opened)->id;
+  absl::StatusOr<NamespaceRef> opened = used.table->open("t", spec(), kNow);
+  NamespaceId id;
+};
+
+BOOST_FIXTURE_TEST_CASE(a_group_table_that_nothing_uses_gives_way, OpenedTable) {
   BOOST_TEST(!used.table->open("t", other, kNow).ok());  // a session has it open
   BOOST_TEST(used.sweeps == 0);
   opened = absl::UnknownError("closed");
@@ -127,13 +134,8 @@ BOOST_AUTO_TEST_CASE(a_group_table_that_nothing_uses_gives_way) {
   BOOST_TEST(again->directory()->find(id)->spec.groups[1].window_tokens == 128U);
 }
 
-BOOST_AUTO_TEST_CASE(a_mode_is_of_the_fingerprint_and_outlives_another_group_table) {
-  UsedTable used;
-  NamespaceSpec other = spec();
-  other.groups[1].window_tokens = 128;
-  auto opened = used.table->open("t", spec(), kNow);
-  BOOST_REQUIRE(opened.ok());
-  const NamespaceId id = (*opened)->id;
+BOOST_FIXTURE_TEST_CASE(a_mode_is_of_the_fingerprint_and_outlives_another_group_table,
+                        OpenedTable) {
   BOOST_REQUIRE(used.table->set_mode(id, NamespaceMode::kShadow).ok());
   opened = absl::UnknownError("closed");
 

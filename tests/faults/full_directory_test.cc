@@ -1,6 +1,5 @@
 // The file system of the runtime directory is full: nothing is made, nothing is lost, nobody dies.
 
-#include <algorithm>
 #include <filesystem>
 
 #include <boost/test/unit_test.hpp>
@@ -21,10 +20,6 @@ NamespaceSpec spec_of(const std::string& model, std::size_t bytes) {
   NamespaceSpec spec = sim::chain_spec(model);
   spec.groups[0].block_bytes = Bytes{bytes};
   return spec;
-}
-
-std::size_t count_of(const Completion& done, KeyStatus status) {
-  return static_cast<std::size_t>(std::count(done.keys.begin(), done.keys.end(), status));
 }
 
 }  // namespace
@@ -53,8 +48,9 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
   // A few slots of this size are free in slabs that are there; no more are made.
   sim::Batch more(spec, 2, 2 * kBlocks, kBytes);
   const Completion same = client->put(ns, more.keys, more.sources, {});
-  BOOST_TEST(count_of(same, KeyStatus::kNoSpace) >= kBlocks, same.message);
-  BOOST_TEST(count_of(same, KeyStatus::kNoSpace) + count_of(same, KeyStatus::kOk) == 2 * kBlocks);
+  BOOST_TEST(sim::count_of(same, KeyStatus::kNoSpace) >= kBlocks, same.message);
+  BOOST_TEST(sim::count_of(same, KeyStatus::kNoSpace) + sim::count_of(same, KeyStatus::kOk) ==
+             2 * kBlocks);
   sim::Batch other(wide, 3, 8, 4 * kBytes);
   sim::check_all(client->put(of_wide, other.keys, other.sources, {}), 8, KeyStatus::kNoSpace);
   const auto opened = client->open_namespace(spec_of("new", kBytes));
@@ -72,7 +68,7 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
   std::filesystem::remove(ballast);
   BOOST_TEST(sim::soon(std::chrono::seconds(5), [&] {
     const Completion put = client->put(of_wide, other.keys, other.sources, {});
-    return count_of(put, KeyStatus::kNoSpace) == 0;
+    return sim::count_of(put, KeyStatus::kNoSpace) == 0;
   }));
   BOOST_TEST(client->open_namespace(spec_of("new", kBytes)).ok());
 }

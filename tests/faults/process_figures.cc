@@ -49,6 +49,10 @@ double figure(Client& client, const std::string& name) {
   return found == stats->values.end() ? -1 : found->second;
 }
 
+std::size_t count_of(const Completion& done, KeyStatus status) {
+  return static_cast<std::size_t>(std::count(done.keys.begin(), done.keys.end(), status));
+}
+
 bool soon(Duration within, const std::function<bool()>& so) {
   const auto end = std::chrono::steady_clock::now() + within;
   while (!so()) {

@@ -27,6 +27,8 @@ std::size_t descriptors(pid_t pid);
 /// One figure of `larder status` by a session that is open already; -1 when there is none.
 double figure(Client& client, const std::string& name);
 
+std::size_t count_of(const Completion& done, KeyStatus status);
+
 /// Asks until it is so; false when `within` passes first.
 bool soon(Duration within, const std::function<bool()>& so);
 

@@ -38,7 +38,7 @@ class Run {
   }
 
   void call(std::uint8_t what) {
-    switch (what % 20) {
+    switch (what % 22) {
       case 0:
         return get({100, 5'000});
       case 1:
@@ -82,6 +82,13 @@ class Run {
         return layer_put(what % 2 == 0);
       case 18:
         return region();
+      case 19:
+        (void)client_.namespaces(what % 2 == 0);
+        return;
+      case 20:
+        (void)client_.set_mode(kNamespace, NamespaceMode::kShadow);
+        (void)client_.purge({.writer = what});
+        return;
       default:
         return submit();
     }

@@ -47,7 +47,7 @@ class HostileServer {
   HostileServer(const HostileServer&) = delete;
   HostileServer& operator=(const HostileServer&) = delete;
 
-  /// True once the client is alone: what it asks for now costs it an attempt to connect.
+  /// True once the client is alone: whatever it asks costs it an attempt to connect.
   bool gone() const { return gone_; }
 
  private:

@@ -53,6 +53,18 @@ std::string read_all(ByteStream& from, std::size_t bytes) {
   return out;
 }
 
+/// What comes next, within a second.
+IoResult next(ByteStream& from) {
+  std::vector<char> some(100);
+  IoResult got;
+  for (int tries = 0; tries < 1000; ++tries) {
+    got = receive(from, some);
+    if (got.state != IoState::kBlocked) break;
+    usleep(1000);
+  }
+  return got;
+}
+
 /// Both ends in turns, until the client's is settled or two seconds passed.
 absl::StatusOr<std::unique_ptr<TlsStream>> shake(std::unique_ptr<TlsStream> client,
                                                  ByteStream* server) {
@@ -142,14 +154,7 @@ BOOST_AUTO_TEST_CASE(who_speaks_plain_is_told_in_plain) {
   server = TlsStream::accept(**context, pair.server.get());
   SocketStream plain(pair.client.get());
   BOOST_REQUIRE((send(plain, "LRDR and more").state == IoState::kDone));
-  std::vector<char> some(100);
-  IoResult got;
-  for (int tries = 0; tries < 1000; ++tries) {
-    got = receive(*server, some);
-    if (got.state != IoState::kBlocked) break;
-    usleep(1000);
-  }
-  BOOST_TEST((got.state == IoState::kFailed));
+  BOOST_TEST((next(*server).state == IoState::kFailed));
   BOOST_TEST(server->trouble().find("TLS") != std::string::npos);
   BOOST_REQUIRE((send(*server, "sorry").state == IoState::kDone));
   BOOST_TEST(read_all(plain, 5) == "sorry");
@@ -168,15 +173,8 @@ BOOST_AUTO_TEST_CASE(garbage_instead_of_a_record_ends_the_stream) {
   BOOST_REQUIRE(client.ok());
   SocketStream raw(pair.client.get());
   BOOST_REQUIRE((send(raw, std::string(300, '\x17')).state == IoState::kDone));
-  std::vector<char> some(100);
-  IoResult got;
-  for (int tries = 0; tries < 1000; ++tries) {
-    got = receive(*server, some);
-    if (got.state != IoState::kBlocked) break;
-    usleep(1000);
-  }
-  BOOST_TEST((got.state == IoState::kFailed));
-  BOOST_TEST((receive(*server, some).state != IoState::kDone));
+  BOOST_TEST((next(*server).state == IoState::kFailed));
+  BOOST_TEST((next(*server).state != IoState::kDone));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_files_are_named) {
