@@ -8,7 +8,10 @@ endforeach()
 install(TARGETS larder_client larder_store larder_transport larder_wire larder_flags
   EXPORT larder-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client)
 
-foreach(header client/client.h transport/records.h store/chain.h store/limits.h store/namespace_spec.h store/types.h)
+set(installed_headers # the public ones and what they include: ops/check_layers.py holds this list to it
+  client/client.h transport/records.h
+  store/chain.h store/limits.h store/namespace_mode.h store/namespace_spec.h store/types.h)
+foreach(header ${installed_headers})
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${PROJECT_SOURCE_DIR}/${header}
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larder/${folder} COMPONENT client)

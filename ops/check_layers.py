@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a file stands outside its layer: what it includes, its name, its length, its README.
+"""Fails when a file stands outside its layer: what it includes, its name, its length, its README; and
+when the headers that are installed are not those that the public ones need.
 
 Run from the root of the repository: by ops/test.sh and by `ctest -R layers`."""
 import pathlib
@@ -46,6 +47,8 @@ BAD_NAMES = re.compile(r"^(utils?|common|helpers?|misc)\.(h|cc)$")
 SNAKE = re.compile(r"^[a-z0-9_]+\.(h|cc|cu|cuh)$")
 LINES_MAX = 500
 README_LINES_MAX = 40
+PUBLIC_HEADERS = ["client/client.h", "store/chain.h", "store/limits.h"]  # what an author of workers includes
+INSTALL = pathlib.Path("client/install.cmake")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 
 
@@ -92,10 +95,33 @@ def readme_errors(folder: str):
         yield f"{readme}: more than {README_LINES_MAX} lines"
 
 
+def needed_headers(roots: list) -> set:
+    """Our headers that `roots` include, directly or not, and themselves."""
+    needed, to_read = set(), list(roots)
+    while to_read:
+        header = to_read.pop()
+        if header not in needed:
+            needed.add(header)
+            included = INCLUDE.findall(pathlib.Path(header).read_text())
+            to_read += [h for h in included if h.split("/")[0] in FOLDERS and pathlib.Path(h).exists()]
+    return needed
+
+
+def install_errors():
+    listed = re.search(r"set\(installed_headers([^)]*)\)", INSTALL.read_text())
+    installed = set(re.findall(r"[\w/]+\.h\b", re.sub(r"#.*", "", listed[1]))) if listed else set()
+    needed = needed_headers(PUBLIC_HEADERS)
+    for header in sorted(needed - installed):
+        yield f"{INSTALL}: {header} is not installed, but an installed header includes it"
+    for header in sorted(installed - needed):
+        yield f"{INSTALL}: {header} is installed, but no public header includes it"
+
+
 def main() -> int:
     suffixes = {".h", ".cc", ".cu", ".cuh"}
     files = [p for d in FOLDERS for p in sorted(pathlib.Path(d).rglob("*")) if p.suffix in suffixes]
     found = [e for d in FOLDERS if pathlib.Path(d).is_dir() for e in readme_errors(d)]
+    found += install_errors()
     for path in files:
         text = path.read_text()
         found += [*include_errors(path, text), *text_errors(path, text), *name_errors(path)]
