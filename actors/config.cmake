@@ -3,3 +3,4 @@ add_library(larder_config config.cc config_keys.cc config_load.cc machine.cc)
 target_link_libraries(larder_config
   PUBLIC larder_store
   PRIVATE larder_client CLI11::CLI11 tomlplusplus::tomlplusplus fmt::fmt absl::strings)
+larder_cold(larder_config)

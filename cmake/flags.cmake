@@ -9,6 +9,13 @@ target_compile_options(larder_flags INTERFACE
 target_compile_features(larder_flags INTERFACE cxx_std_20)
 target_include_directories(larder_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/larder>)
+# Code that no test and no fuzzer of the preset spends its time in: with sanitizers, optimising it takes
+# half of the compiler's time.
+function(larder_cold target)
+  if(LARDER_SANITIZE AND LARDER_BUILD_DAEMON)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
 if(LARDER_FUZZ)
   # Else the fuzzers see the coverage of their own files alone, and grow blindly.
   target_compile_options(larder_flags INTERFACE -fsanitize=fuzzer-no-link)

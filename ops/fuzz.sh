@@ -5,8 +5,9 @@
 #   ops/fuzz.sh [SECONDS_EACH] [FUZZER…]          60 seconds, all of them
 #   ops/fuzz.sh --coverage [SECONDS_EACH] […]     and then: which lines of each decoder they reached
 #
-# LARDER_FUZZ_COUNT names the file that keeps the count (build/fuzz-count.tsv). What the fuzzers find
-# grows in build/fuzz/found/NAME; inputs that crash are put beside it.
+# LARDER_FUZZ_COUNT names the file that keeps the count (build/fuzz-count.tsv), LARDER_FUZZ_PRESET the
+# build (fuzz: they alone; asan has them, too). What the fuzzers find grows in build/PRESET/found/NAME;
+# inputs that crash are put beside it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,35 +21,37 @@ if [[ ${1:-} =~ ^[0-9]+$ ]]; then
   seconds=$1
   shift
 fi
-readonly count_file=${LARDER_FUZZ_COUNT:-build/fuzz-count.tsv} found=build/fuzz/found corpus=tests/fuzz/corpus
+readonly preset=${LARDER_FUZZ_PRESET:-fuzz} count_file=${LARDER_FUZZ_COUNT:-build/fuzz-count.tsv} corpus=tests/fuzz/corpus
+readonly build=build/$preset
+readonly found=$build/found
 
-ops/build.sh fuzz
+ops/build.sh "$preset"
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-  for fuzzer in build/fuzz/bin/*_fuzz; do names+=("$(basename "$fuzzer" _fuzz)"); done
+  for fuzzer in "$build"/bin/*_fuzz; do names+=("$(basename "$fuzzer" _fuzz)"); done
 fi
 
-run_one() { # NAME: its log goes to build/fuzz/NAME.log
+run_one() { # NAME: its log goes to build/PRESET/NAME.log
   local name=$1 dictionary=()
   mkdir -p "$found/$name"
   [ ! -f "tests/fuzz/dict/$name.dict" ] || dictionary=(-dict="tests/fuzz/dict/$name.dict")
   # First the corpus alone, then what grows from it. Without -entropic, whose bookkeeping grows with the
   # corpus until it takes most of the time; at full length, because fields stand anywhere in an input.
-  "build/fuzz/bin/${name}_fuzz" -runs=0 "$corpus/$name" >"build/fuzz/$name.log" 2>&1 &&
-    "build/fuzz/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=25 -len_control=0 -rss_limit_mb=2048 -malloc_limit_mb=256 -entropic=0 -print_final_stats=1 \
-      "${dictionary[@]}" -artifact_prefix="$found/$name-" "$found/$name" "$corpus/$name" >"build/fuzz/$name.log" 2>&1
+  "$build/bin/${name}_fuzz" -runs=0 "$corpus/$name" >"$build/$name.log" 2>&1 &&
+    "$build/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=25 -len_control=0 -rss_limit_mb=2048 -malloc_limit_mb=256 -entropic=0 -print_final_stats=1 \
+      "${dictionary[@]}" -artifact_prefix="$found/$name-" "$found/$name" "$corpus/$name" >"$build/$name.log" 2>&1
 }
 # Deep stacks of every allocation cost a tenth of the time; run an input that crashed without this.
 export ASAN_OPTIONS=malloc_context_size=4
 export -f run_one
-export seconds found corpus
+export seconds build found corpus
 failed=0
 printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P 2 bash -c 'run_one "$1"' run_one || failed=1
 
 touch "$count_file"
 printf '%-9s %12s %9s %8s %14s %16s\n' fuzzer inputs 'inputs/s' corpus 'past the first' 'past, all runs'
 for name in "${names[@]}"; do
-  log=build/fuzz/$name.log
+  log=$build/$name.log
   if ! grep -q '^stat::number_of_executed_units' "$log" || grep -q 'ERROR: \|SUMMARY: ' "$log"; then
     printf '%-9s FAILED, see %s\n' "$name" "$log"
     tail -n 40 "$log"

@@ -58,7 +58,7 @@ stage_tsan() {
   ops/build.sh tsan
   run_ctest tsan
 }
-stage_fuzz() { ops/fuzz.sh "$fuzz_seconds"; }
+stage_fuzz() { LARDER_FUZZ_PRESET=asan ops/fuzz.sh "$fuzz_seconds"; } # what stage asan built
 stage_tidy() {
   ops/build.sh release
   sources | grep '\.cc$' | grep -v '^tests/' | xargs -n 1 -P "$(nproc)" clang-tidy --quiet -p build/release

@@ -285,7 +285,7 @@ void layers_of_some(ClientType& client, std::size_t bytes) {
   const NamespaceSpec spec = chain_spec("layers-of-some");
   const NamespaceId ns = *client.open_namespace(spec);
   Batch batch(spec, 33, 4, bytes);
-  for (const std::size_t there : {0, 2}) {
+  for (const std::size_t there : {std::size_t{0}, std::size_t{2}}) {
     check_all(client.put(ns, std::span<const Key>(batch.keys).subspan(there, 1),
                          std::span<const ConstBuffer>(batch.sources).subspan(there, 1), {}),
               1, KeyStatus::kOk);

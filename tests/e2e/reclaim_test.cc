@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(remove_prefix_takes_every_branch_behind_it) {
   sim::check_all(client->put(ns, trunk.keys, trunk.sources, {}), 32, KeyStatus::kOk);
   // A branch that leaves behind unit 20, one that leaves at unit 5, and an unrelated prompt.
   std::vector<std::vector<BlockHash>> branches;
-  for (const std::size_t at : {20U, 5U}) {
+  for (const std::uint32_t at : {20U, 5U}) {
     std::vector<BlockHash> chain(trunk.chain.begin(), trunk.chain.begin() + at);
     for (const BlockHash& hash : sim::chain_of(at, 10))
       chain.push_back(hash);

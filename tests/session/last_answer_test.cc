@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_second_end_of_a_layer_put_is_refused) {
   (void)client->replies();
   wire::PutEndRequest end;
   end.set_put(kId);
-  for (const std::uint64_t id : {11, 12})
+  for (const std::uint64_t id : {std::uint64_t{11}, std::uint64_t{12}})
     client->add({.type = FrameType::kPutEnd, .id = id, .body = &end});
   work(*client);
 

@@ -168,7 +168,7 @@ Footprint Soak::rest(const std::string& name) {
   BOOST_TEST_CONTEXT(name << ": " << full.json().dump()) {
     BOOST_TEST(full.used_kib <= full.capacity_kib + full.capacity_kib / 100);
     BOOST_TEST(full.used_kib >= full.capacity_kib - full.capacity_kib / 20);
-    BOOST_TEST(full.listed << 10 == full.used_kib, "a block of before the fill cannot leave");
+    BOOST_TEST(full.listed * 1024 == full.used_kib, "a block of before the fill cannot leave");
   }
   rests_[name] = full.json();
   std::cerr << name << ' ' << full.json().dump() << '\n';

@@ -24,7 +24,8 @@ struct Candidate {
 
 std::vector<SocketTuning> tunings() {
   std::vector<SocketTuning> out;
-  for (const std::size_t chunk : {64 << 10, 256 << 10, 1 << 20}) {
+  for (const std::size_t chunk :
+       {std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{1} << 20}) {
     for (const int window : {0, 256 << 10, 1 << 20}) {
       for (const unsigned gap : {0U, kGap}) {
         out.push_back({.chunk_bytes = chunk, .window_bytes = window, .gap = gap});
