@@ -12,6 +12,7 @@
 #include "actors/clock.h"
 #include "actors/session_abort.h"
 #include "actors/session_calls.h"
+#include "actors/session_limits.h"
 #include "store/assert.h"
 #include "transport/frame_head.h"
 
@@ -21,7 +22,9 @@ namespace {
 
 constexpr std::uint64_t kInboxTag = 0;  // session ids begin at 1; listeners count down from the top
 constexpr std::uint64_t kListenerTag = ~0ULL;
-constexpr int kEventsMax = 64;
+constexpr int kEventsMax = 256;
+/// Turns are taken for this long before newcomers are looked for.
+constexpr Duration kLookPeriod = std::chrono::microseconds(50);
 constexpr Duration kTimerPeriod = std::chrono::milliseconds(1);
 /// How much longer than a look at all timers the time to the next one is.
 constexpr int kTimerRest = 4;
@@ -86,34 +89,30 @@ void IoThread::run() {
 /// One look at everything; sleeps when there is nothing to do. True when something happened.
 bool IoThread::turn() {
   const bool spinning = now_ - last_activity_ < std::chrono::microseconds(node_.config().spin_us);
-  if (!runnable_.empty() || spinning || !inbox_.empty()) {
-    const bool events = wait(0);
+  if (!turns_.empty() || spinning || !inbox_.empty()) {
+    const bool events = look();
     const bool drained = drain_inbox();
-    std::vector<std::uint64_t> again;
-    again.swap(runnable_);
-    for (const std::uint64_t id : again) {
-      if (const auto found = peers_.find(id); found != peers_.end()) found->second.queued = false;
-      pump(id, false);
-    }
-    return events || drained || !again.empty();
+    return work() || events || drained;
   }
   if (!inbox_.prepare_sleep()) return drain_inbox();
   reader_.offline();
   const auto until = std::max<Duration>(next_timer_ - now_, std::chrono::milliseconds(1));
   epoll_event event{};
-  // Level triggered: what it saw is seen again by the wait below, when indexes may be read.
+  // Level triggered: what it saw is seen again by the look below, when indexes may be read.
   ::epoll_wait(
       epoll_.get(), &event, 1,
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until).count()));
   reader_.online();
-  const bool events = wait(0);
+  const bool events = look();
   inbox_.awake();
-  return drain_inbox() || events;
+  const bool drained = drain_inbox();
+  return work() || events || drained;
 }
 
-bool IoThread::wait(int timeout_ms) {
+/// Takes newcomers, and queues the sessions whose sockets are ready.
+bool IoThread::look() {
   std::array<epoll_event, kEventsMax> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms);
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, 0);
   bool active = false;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
@@ -121,8 +120,9 @@ bool IoThread::wait(int timeout_ms) {
     active = true;
     if (kListenerTag - tag < listeners_.size()) {
       accept_all(kListenerTag - tag);
-    } else {
-      pump(tag, true);
+    } else if (const auto found = peers_.find(tag); found != peers_.end()) {
+      found->second.readable = true;
+      queue(tag, found->second);
     }
   }
   return active;
@@ -145,9 +145,24 @@ bool IoThread::drain_inbox() {
       abort_reserved(node_, call);  // nobody is there to fill these slots
       continue;
     }
-    pump(call.session.value(), false);
+    queue(call.session.value(), found->second);
   }
   return !items.empty();
+}
+
+/// Sessions take turns until none waits, or it is time to look for others.
+bool IoThread::work() {
+  Duration spent{0};
+  while (spent < kLookPeriod) {
+    now_ = now();
+    const auto id = turns_.begin_turn(now_);
+    if (!id) return spent > Duration{0};
+    pump(*id);
+    const Duration took = now() - now_;
+    turns_.end_turn(took);
+    spent += std::max<Duration>(took, Duration{1});
+  }
+  return true;
 }
 
 void IoThread::watch_listener(std::size_t number, std::uint32_t events) {
@@ -233,20 +248,26 @@ void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
   next_timer_ = std::min(next_timer_, now_ + 20 * kTimerPeriod);
 }
 
-void IoThread::pump(std::uint64_t id, bool readable) {
+void IoThread::pump(std::uint64_t id) {
   const auto found = peers_.find(id);
   if (found == peers_.end()) return;
-  Session& session = *found->second.session;
-  if (!session.pump(now_, readable)) return close(id);
-  if (session.runnable()) queue(id, found->second);
-  update_events(id, found->second);
+  Peer& peer = found->second;
+  peer.queued = false;
+  const Session::Turn turn{.now = now_,
+                           .ready = peer.ready,
+                           .readable = std::exchange(peer.readable, false),
+                           .bytes = turns_.contended(now_) ? kSharedTurnBytes : kTurnBytes};
+  if (!peer.session->pump(turn)) return close(id);
+  if (peer.session->runnable()) queue(id, peer);
+  update_events(id, peer);
 }
 
-/// Once a turn: sessions take turns, however many events each has.
+/// For one turn, however many events it has.
 void IoThread::queue(std::uint64_t id, Peer& peer) {
   if (peer.queued) return;
   peer.queued = true;
-  runnable_.push_back(id);
+  peer.ready = now_;
+  turns_.push(id, peer.session->tenant(), 1, peer.session->priority());
 }
 
 void IoThread::update_events(std::uint64_t id, Peer& peer) {

@@ -10,6 +10,7 @@
 #include "actors/inbox.h"
 #include "actors/node_context.h"
 #include "actors/session.h"
+#include "actors/turn_queue.h"
 #include "transport/socket.h"
 
 namespace larder {
@@ -46,18 +47,21 @@ class IoThread {
   struct Peer {
     std::unique_ptr<Session> session;
     std::uint32_t events = 0;  ///< registered with epoll
-    bool queued = false;       ///< stands in runnable_
+    bool queued = false;       ///< stands in turns_
+    bool readable = false;     ///< seen by epoll since its last turn
+    Time ready;                ///< since when it is queued
   };
 
   void run();
-  bool wait(int timeout_ms);
   bool turn();
+  bool look();
   bool drain_inbox();
+  bool work();
   void accept_all(std::size_t number);
   void watch_listener(std::size_t number, std::uint32_t events);
   void refuse(const Fd& socket, const std::string& why);
   bool refuse_without_descriptor(const Listener& listener);
-  void pump(std::uint64_t id, bool readable);
+  void pump(std::uint64_t id);
   void queue(std::uint64_t id, Peer& peer);
   void update_events(std::uint64_t id, Peer& peer);
   void close(std::uint64_t id);
@@ -70,7 +74,7 @@ class IoThread {
   Fd spare_;  ///< given up for a moment to tell a client that there are no others
   std::vector<Listener> listeners_;
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
-  std::vector<std::uint64_t> runnable_;
+  TurnQueue turns_;
   std::atomic<Time> seen_{Time{}};
   std::vector<std::shared_ptr<const AbortNote>> lost_aborts_;
   Time now_;

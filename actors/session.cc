@@ -7,6 +7,7 @@
 
 #include "actors/session_calls.h"
 #include "actors/session_limits.h"
+#include "actors/turn_queue.h"
 #include "store/chain.h"
 #include "store/limits.h"
 #include "transport/frame_head.h"
@@ -26,6 +27,8 @@ Session::Session(Options options, NodeContext& node, Time now)
     : options_(std::move(options)),
       node_(node),
       now_(now),
+      ready_(now),
+      turn_bytes_(kTurnBytes),
       last_heard_(now),
       last_sent_progress_(now),
       stream_(make_stream(options_)),
@@ -56,9 +59,11 @@ Session::~Session() {
 // -- the io thread
 // -----------------------------------------------------------------------------------
 
-bool Session::pump(Time now, bool readable) {
-  now_ = now;
-  if ((readable || more_to_read_) && wants_read()) read_frames();
+bool Session::pump(const Turn& turn) {
+  now_ = turn.now;
+  ready_ = turn.ready;
+  turn_bytes_ = turn.bytes;
+  if ((turn.readable || more_to_read_) && wants_read()) read_frames();
   step_ops();
   reap_ops();
   if (!flush()) return false;
@@ -75,8 +80,24 @@ bool Session::runnable() const {
                      [](const auto& item) { return item.second->runnable(); });
 }
 
+std::uint8_t Session::priority() const {
+  if (const auto receiving = ops_.find(payload_op_); receiving != ops_.end()) {
+    return receiving->second->priority();
+  }
+  std::uint8_t most_urgent = last_priority_;
+  for (const auto& [id, op] : ops_) {
+    if (op->runnable()) most_urgent = std::min(most_urgent, op->priority());
+  }
+  return most_urgent;
+}
+
+std::uint8_t Session::note_priority(std::uint64_t request) {
+  const SessionRequest* open = request == 0 ? nullptr : requests_.find(request);
+  return last_priority_ = open == nullptr ? 0 : open->context.priority;
+}
+
 void Session::read_frames() {
-  std::size_t budget = kTurnBytes;
+  std::size_t budget = turn_bytes_;
   more_to_read_ = false;
   while (wants_read()) {
     const ReadResult got = reader_.read(*stream_, budget);
@@ -205,12 +226,21 @@ void Session::finish_payload() {
 }
 
 void Session::step_ops() {
+  if (ops_.empty()) return;
+  // The most urgent first; now and then the other way round, so that nothing starves.
+  constexpr std::uint8_t kLeast = TurnQueue::kPriorities - 1;
+  const bool relief = ++turns_ % TurnQueue::kReliefTurns == 0;
+  std::size_t budget = turn_bytes_;
+  for (std::uint8_t rank = 0; rank <= kLeast && budget > 0; ++rank)
+    step_ops_of(relief ? static_cast<std::uint8_t>(kLeast - rank) : rank, budget);
+}
+
+void Session::step_ops_of(std::uint8_t priority, std::size_t& budget) {
   // One op a turn has the budget's first use; the next turn begins behind it.
-  std::size_t budget = kTurnBytes;
   auto next = ops_.upper_bound(last_stepped_);
   for (std::size_t n = ops_.size(); n > 0 && budget > 0; --n) {
     if (next == ops_.end()) next = ops_.begin();
-    if (next->second->runnable()) {
+    if (next->second->priority() == priority && next->second->runnable()) {
       last_stepped_ = next->first;
       next->second->step(now_, budget);
     }
@@ -230,7 +260,7 @@ void Session::reap_ops() {
 }
 
 bool Session::flush() {
-  std::size_t budget = kTurnBytes;
+  std::size_t budget = turn_bytes_;
   const std::size_t before = budget;
   const IoResult sent = writer_.flush(*stream_, budget);
   sent_since_progress_ += before - budget;
@@ -405,7 +435,8 @@ bool Session::records_or_refuse(const Call& call, std::span<const std::byte> arr
   return batch_size_ok(call, records.size());
 }
 
-bool Session::start(const Call& call, std::unique_ptr<SessionOp> op) {
+bool Session::start(const Call& call, std::unique_ptr<SessionOp> op, std::uint64_t request) {
+  op->set_priority(note_priority(request));
   absl::Status status;
   if (ops_.contains(call.id)) {
     status = absl::AlreadyExistsError(fmt::format("id: {} is in use", call.id));

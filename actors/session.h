@@ -58,14 +58,25 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   // -- the io thread -----------------------------------------------------------------------------
-  /// Reads, works and writes for at most about a slice of bytes. False: over, destroy it.
-  bool pump(Time now, bool readable);
+  struct Turn {
+    Time now;
+    Time ready;  ///< since when it waits for this turn
+    bool readable = false;
+    std::size_t bytes = 0;
+  };
+  /// Reads, works and writes for at most about `turn.bytes` each. False: over, destroy it.
+  bool pump(const Turn& turn);
   /// Leases, requests, ops and heartbeat. False: over.
   bool on_time(Time now);
   /// False: the op is gone; the caller takes back what the call reserved.
   bool on_answer(ShardCall& call);
   /// Has work that needs no event.
   bool runnable() const;
+  /// Whose time its turns take; empty before Hello.
+  const std::string& tenant() const { return grant_.tenant; }
+  /// Of the most urgent that it has to do, as in RequestContext; what it was for its last call when
+  /// nothing is known of what comes.
+  std::uint8_t priority() const;
   bool wants_read() const;
   bool wants_write() const { return !writer_.empty() || stream_->unsent(); }
   bool waiting() const { return !ops_.empty(); }
@@ -76,6 +87,8 @@ class Session {
   // -- ops and operations ------------------------------------------------------------------------
   NodeContext& node() { return node_; }
   Time now() const { return now_; }
+  /// When what this turn reads may have come at the earliest: since then it is in the io thread.
+  Time ready() const { return ready_; }
   bool shm() const { return control_page_ != nullptr; }
   RequestBook& requests() { return requests_; }
   LeaseBook& leases() { return leases_; }
@@ -117,6 +130,7 @@ class Session {
   void dispatch(const Call& call, Fds& fds);
   void finish_payload();
   void step_ops();
+  void step_ops_of(std::uint8_t priority, std::size_t& budget);
   void reap_ops();
   bool flush();
   void note_progress();
@@ -134,7 +148,10 @@ class Session {
   bool records_or_refuse(const Call& call, std::span<const std::byte> array,
                          std::vector<wire::KeyRecord>& records);
   bool batch_size_ok(const Call& call, std::size_t keys);
-  bool start(const Call& call, std::unique_ptr<SessionOp> op);
+  /// `request`: whose priority the op has; 0: none, as urgent as can be.
+  bool start(const Call& call, std::unique_ptr<SessionOp> op, std::uint64_t request = 0);
+  /// Of an open request; of none, or one that is not open: most urgent. It is remembered.
+  std::uint8_t note_priority(std::uint64_t request);
 
   // session_hello.cc
   void hello(const Call& call);
@@ -199,6 +216,8 @@ class Session {
   Options options_;
   NodeContext& node_;
   Time now_;
+  Time ready_;  ///< when what this turn reads may have come, at the earliest
+  std::size_t turn_bytes_;
   Time last_heard_;
   Time last_sent_progress_;
   std::size_t sent_since_progress_ = 0;
@@ -228,6 +247,8 @@ class Session {
   absl::flat_hash_map<std::uint64_t, NamespaceRef> namespaces_;
   std::map<std::uint64_t, std::unique_ptr<SessionOp>> ops_;
   std::uint64_t last_stepped_ = 0;
+  std::uint32_t turns_ = 0;
+  std::uint8_t last_priority_ = 0;
   absl::flat_hash_set<SlabId> announced_;
   std::uint64_t payload_op_ = 0;  ///< op whose memory the payload under way goes to
 };

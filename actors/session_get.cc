@@ -141,8 +141,8 @@ void Session::get(const Call& call) {
                                     std::move(held_key),
                                     lease_time(node_.config(), body.lease_ms()), verify);
   GetOp& started = *op;
-  if (!start(call, std::move(op))) return;
-  started.start(now_);
+  if (!start(call, std::move(op), body.request())) return;
+  started.start();
 }
 
 void Session::release_gets(const Call& call) {

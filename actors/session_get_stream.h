@@ -25,7 +25,7 @@ class GetOp : public SessionOp {
 
   ~GetOp() override;
 
-  void start(Time now);
+  void start();
 
   void on_answer(ShardCall& /*call*/) override {}
   void step(Time now, std::size_t& budget) override;

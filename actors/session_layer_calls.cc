@@ -42,7 +42,7 @@ void Session::put_start(const Call& call) {
   auto op = std::make_unique<LayerPutOp>(*this, ns, body.request(), call.id,
                                          put_deadline(body.deadline_ms()));
   LayerPutOp& started = *op;
-  if (!start(call, std::move(op))) return;
+  if (!start(call, std::move(op), body.request())) return;
   started.start(std::move(records), now_);
 }
 

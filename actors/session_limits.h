@@ -8,8 +8,9 @@ namespace larder {
 
 /// Bytes of a streamed put that may be under way unacknowledged.
 inline constexpr std::uint64_t kStreamCredits = 4 << 20;
-/// Work of one session in one turn of its io thread.
+/// Work of one session in one turn of its io thread: alone, and when others have turns too.
 inline constexpr std::size_t kTurnBytes = 1 << 20;
+inline constexpr std::size_t kSharedTurnBytes = 256 << 10;
 /// A session with this much to send is not read from.
 inline constexpr std::size_t kWriterPauseBytes = 8 << 20;
 /// What a client must read in lease_ms of the answers that wait for it: the blocks behind them are

@@ -23,6 +23,10 @@ class SessionOp {
  public:
   virtual ~SessionOp() = default;
 
+  /// As in RequestContext, at most 2: of the request that it works for.
+  std::uint8_t priority() const { return priority_; }
+  void set_priority(std::uint8_t priority) { priority_ = priority; }
+
   /// A shard's answer to a call of this op.
   virtual void on_answer(ShardCall& call) = 0;
   /// Does up to `budget` bytes of work (subtracted).
@@ -36,6 +40,9 @@ class SessionOp {
   virtual void cancel() = 0;
   /// Answered, and waits for nothing: may be destroyed.
   virtual bool done() const = 0;
+
+ private:
+  std::uint8_t priority_ = 0;
 };
 
 /// An op that takes payload from the stream.

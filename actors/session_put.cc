@@ -92,7 +92,7 @@ void Session::put(const Call& call) {
   count(node_.metrics.puts);
   auto op = std::make_unique<PutOp>(*this, ns, body.request(), std::move(options));
   PutOp& started = *op;
-  if (!start(call, std::move(op))) return;
+  if (!start(call, std::move(op), body.request())) return;
   if (call.payload > 0) {
     payload_op_ = call.id;
     reader_.receive_payload(started.inline_sink());

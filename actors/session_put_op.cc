@@ -24,7 +24,7 @@ PutOp::PutOp(Session& session, NamespaceRef ns, std::uint64_t request, PutOpOpti
 
 void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
   progress_ = now;
-  began_ = now;
+  began_ = session_.ready();
   batch_.ask(std::move(records), now + options_.deadline);
   if (!batch_.asking()) begin_filling();
 }

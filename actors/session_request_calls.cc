@@ -134,6 +134,7 @@ void Session::match(const Call& call) {
     return refuse(call, absl::PermissionDeniedError("right: write is needed to claim"));
   }
   count(node_.metrics.matches);
+  note_priority(body.request());
   SessionRequest* request = nullptr;
   if (ns->spec.fingerprint.flat) {
     if (request_or_refuse(call, body.request(), ns, &request)) match_flat(call, *ns, request);
@@ -152,7 +153,6 @@ void Session::match(const Call& call) {
                   blocks_per_unit, kMatchBlocksMax)));
   }
   if (!request_or_refuse(call, body.request(), ns, &request)) return;
-  const Time began = larder::now();
   std::vector<BlockHash> hashes;
   wire::parse(call.array, hashes);
   MatchAnswer answer;
@@ -187,7 +187,7 @@ void Session::match(const Call& call) {
     }
   }
   if (request != nullptr) requests_.announce(*request);
-  const Duration took = larder::now() - began;
+  const Duration took = larder::now() - ready_;
   answer.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
   node_.metrics.times.add(Operation::kMatch, shm(), took);
   if (!body.claim() || absent.empty() || !serves(mode))
@@ -202,7 +202,6 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   for (const BlockHash& name : names) {
     keys.push_back({{ns.id, name, GroupId(0), Rank(0)}, shard_of_name(name)});
   }
-  const Time began = larder::now();
   const std::vector<EntryId> found = find_all(node_.store, keys);
   wire::MatchReply body;
   std::string states(names.size(), '\0');
@@ -228,7 +227,7 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   if (request != nullptr) requests_.announce(*request);
   body.set_flat(std::move(states));
   reply(call.type, call.id, body);
-  node_.metrics.times.add(Operation::kMatch, shm(), larder::now() - began);
+  node_.metrics.times.add(Operation::kMatch, shm(), larder::now() - ready_);
 }
 
 void Session::claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,

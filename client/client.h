@@ -40,7 +40,7 @@ struct Completion {
   std::string message;                            ///< empty when OK
   std::vector<KeyStatus> keys;     ///< per key, in order; empty for calls without keys
   std::uint64_t bytes = 0;         ///< moved by this call
-  std::uint64_t residence_ns = 0;  ///< spent inside the daemon
+  std::uint64_t residence_ns = 0;  ///< inside the daemon, waiting for a turn included
 };
 
 struct ChainMatch {
@@ -49,7 +49,7 @@ struct ChainMatch {
   std::uint32_t pending_tokens = 0;  ///< usable once what is being computed is committed
   std::uint32_t known_blocks = 0;
   std::uint32_t claimed = 0;
-  std::uint64_t residence_ns = 0;  ///< spent inside the daemon, by the whole call
+  std::uint64_t residence_ns = 0;  ///< inside the daemon, by the whole call and its waiting
   /// By group, then block along the chain; only when details were asked for.
   std::vector<std::vector<wire::MatchRecord>> groups;
 };
@@ -58,7 +58,7 @@ struct RequestOptions {
   std::uint64_t session = 0;         ///< the engine's own session, 0: not known
   std::uint32_t hint_positions = 0;  ///< leading positions expected to be reused
   bool has_hint = false;
-  std::uint32_t priority = 0;          ///< 0 decode, 1 prefill, 2 backfill
+  std::uint32_t priority = 0;  ///< 0 decode, 1 prefill, 2 backfill: who goes first in the daemon
   std::uint32_t deadline_ms = 60'000;  ///< after which the daemon ends the request by itself
   std::uint64_t now_ns = 0;            ///< replay's own time (needs larderd's test flag)
 };

@@ -29,11 +29,16 @@ if(LARDER_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(larder_flags INTERFACE -fsanitize=${LARDER_SANITIZE})
   if(LARDER_SANITIZE MATCHES "thread")
+    target_compile_definitions(larder_flags INTERFACE LARDER_SANITIZE_THREAD)
     # Fences order what the sanitizer would not race on anyway: it models the atomics beside them.
     target_compile_options(larder_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()
+  if(LARDER_SANITIZE MATCHES "address")
+    target_compile_definitions(larder_flags INTERFACE LARDER_SANITIZE_ADDRESS)
+  endif()
   if(LARDER_SANITIZE MATCHES "undefined")
-    # CAF 0.17.6 binds a reference to null in init_fun_factory.hpp.
-    target_compile_options(larder_flags INTERFACE -fno-sanitize=null)
+    # CAF 0.17.6 binds a reference to null in init_fun_factory.hpp. vptr reads memory through
+    # descriptors, and reports what is right when there are none.
+    target_compile_options(larder_flags INTERFACE -fno-sanitize=null,vptr)
   endif()
 endif()

@@ -89,6 +89,7 @@ absl::Status BenchOptions::validate() const {
   LARDER_RETURN_IF_ERROR(check("--depth", depth, 0, 64));
   LARDER_RETURN_IF_ERROR(check("--positions", positions, 1, limits::kBatchKeysMax));
   LARDER_RETURN_IF_ERROR(check("--blocks", static_cast<double>(blocks), positions, 1e8));
+  LARDER_RETURN_IF_ERROR(check("--load-clients", load_clients, 1, 64));
   LARDER_RETURN_IF_ERROR(check("--rounds", rounds, 5, 1000));
   LARDER_RETURN_IF_ERROR(check("--pause-ms", pause_ms, 0, 1000));
   LARDER_RETURN_IF_ERROR(check("--spin-us", spin_us, 0, 10'000));

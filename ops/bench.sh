@@ -209,6 +209,10 @@ bytes_rows nospin "$sizes_other" --spin-us 0
 calls_rows -nospin --spin-us 0
 fresh_daemon "$capacity"
 bench match-under-load match --blocks "$blocks" --under-load
+flood_token=0123456789abcdef-flood
+(umask 077 && echo "$flood_token flood admin" >"$dir/tokens")
+fresh_daemon "$capacity" --token-file "$dir/tokens"
+bench match-under-flood match --blocks "$blocks" --under-load --load-clients 8 --load-token "$flood_token"
 fresh_daemon "$full_capacity"
 # shellcheck disable=SC2086
 bench put-full-small put --full $small

@@ -81,6 +81,11 @@ void add_bench_commands(CLI::App& app, Choice& choice) {
   sub->add_option("--blocks", match->blocks, "in the index")->capture_default_str();
   sub->add_flag("--under-load", match->under_load,
                 "also while another process puts into a full store; fills it");
+  sub->add_option("--load-clients", match->load_clients,
+                  "connections of that process, each with a put under way")
+      ->capture_default_str();
+  sub->add_option("--load-token", match->load_token,
+                  "that process puts for the tenant of this token; it needs the right admin");
   add_bench_flags(sub, *match);
 }
 

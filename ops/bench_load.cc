@@ -57,33 +57,61 @@ class Loader {
     options_.operation = BenchOptions::Operation::kPut;
     options_.batch = kBatch;
     options_.depth = 1;
+    options_.cold_bytes /= options_.load_clients;
+    if (!options_.load_token.empty()) options_.connection.token = options_.load_token;
   }
   void serve();
 
  private:
+  struct Putter {
+    std::unique_ptr<Client> client;
+    std::unique_ptr<BenchSet> set;
+  };
+
   absl::Status connect_and_fill();
   absl::StatusOr<std::uint64_t> put_until_order();
+  absl::StatusOr<std::uint64_t> put_on(Putter& putter) const;
   void burn_until_order(double cores);
 
   BenchOptions options_;
   int fd_;
-  std::unique_ptr<Client> client_;
-  std::unique_ptr<BenchSet> set_;
+  std::vector<Putter> putters_;
 };
 
 absl::Status Loader::connect_and_fill() {
-  LARDER_ASSIGN_OR_RETURN(client_, connect(options_.connection, options_.spin_us));
-  LARDER_ASSIGN_OR_RETURN(set_, BenchSet::make(options_, *client_, kBlockBytes));
-  return fill_store(*client_, *set_);
+  for (std::uint32_t n = 0; n < options_.load_clients; ++n) {
+    Putter putter;
+    LARDER_ASSIGN_OR_RETURN(putter.client, connect(options_.connection, options_.spin_us));
+    LARDER_ASSIGN_OR_RETURN(putter.set, BenchSet::make(options_, *putter.client, kBlockBytes));
+    putters_.push_back(std::move(putter));
+  }
+  return fill_store(*putters_[0].client, *putters_[0].set);
+}
+
+/// The order stays in the socket: every putter sees it there.
+absl::StatusOr<std::uint64_t> Loader::put_on(Putter& putter) const {
+  std::uint64_t bytes = 0;
+  while (!order_waits(fd_)) {
+    if (putter.set->at_start()) putter.set->rename();
+    const BenchSet::Call call = putter.set->next_call();
+    LARDER_RETURN_IF_ERROR(
+        putter.set->check(putter.client->put(putter.set->ns(), call.keys, call.from, {})));
+    bytes += putter.set->call_bytes();
+  }
+  return bytes;
 }
 
 absl::StatusOr<std::uint64_t> Loader::put_until_order() {
+  std::vector<absl::StatusOr<std::uint64_t>> put(putters_.size(), std::uint64_t{0});
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t n = 0; n < putters_.size(); ++n)
+      threads.emplace_back([&, n] { put[n] = put_on(putters_[n]); });
+  }
   std::uint64_t bytes = 0;
-  while (!order_waits(fd_)) {
-    if (set_->at_start()) set_->rename();
-    const BenchSet::Call call = set_->next_call();
-    LARDER_RETURN_IF_ERROR(set_->check(client_->put(set_->ns(), call.keys, call.from, {})));
-    bytes += set_->call_bytes();
+  for (const auto& one : put) {
+    LARDER_RETURN_IF_ERROR(one.status());
+    bytes += *one;
   }
   return bytes;
 }
@@ -131,7 +159,8 @@ void Loader::serve() {
     answer.done.cpu_ns = static_cast<std::uint64_t>((after - before).count());
     if (!send_record(fd_, answer)) break;
   }
-  if (set_ != nullptr) (void)set_->remove_all();
+  for (Putter& putter : putters_)
+    (void)putter.set->remove_all();
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace larder {
 namespace {
 
-constexpr std::uint64_t kColdBytes = 512 << 20;  // larger than any cache that we know of
 constexpr std::uint64_t kCallBytes = 4 << 20;
 
 }  // namespace
@@ -34,7 +33,7 @@ absl::Status BenchSet::prepare(const BenchOptions& options) {
   }
   LARDER_RETURN_IF_ERROR(open_namespace());
   LARDER_ASSIGN_OR_RETURN(const std::uint64_t capacity, capacity_of(client_));
-  const std::uint64_t calls = std::min(kColdBytes, capacity / 2) / call_bytes();
+  const std::uint64_t calls = std::min(options.cold_bytes, capacity / 2) / call_bytes();
   if (calls < 2) {
     return absl::InvalidArgumentError(fmt::format(
         "two calls of {} bytes do not fit half of the capacity of {}", call_bytes(), capacity));

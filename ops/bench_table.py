@@ -79,9 +79,11 @@ def single_rows(directory):
             yield (f'match of {m["batch"]:,} positions, {m["blocks"]:,} blocks, {mode_name}',
                    f'{m["us_p50"]:.0f} µs median, {m["us_p99"]:.0f} µs p99; in the io thread {m["residence_us_p50"]:.0f} and '
                    f'{m["residence_us_p99"]:.0f} µs; an echo {m["limit_us_p50"]:.0f} µs', "≤ 150 µs median")
-    m = load(directory, "match-under-load")
-    if m:
-        yield ("match while a full store evicts: p99 in the io thread",
+    for name, what in (("load", "a full store evicts"), ("flood", "another tenant floods a full store from 8 connections")):
+        m = load(directory, f"match-under-{name}")
+        if not m:
+            continue
+        yield (f"match while {what}: p99 in the io thread",
                f'{m["loaded_residence_us_p99"]:.0f} µs, idle {m["residence_us_p99"]:.0f} µs: {m["residence_p99_ratio"]:.2f} times '
                f'(load: {m["load_mib_s"]:.0f} MiB/s, {m["load_cores"]:.1f} cores)', "≤ 2 × idle")
         yield ("the same, p99 at the client",

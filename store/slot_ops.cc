@@ -16,7 +16,7 @@ namespace {
 
 /// TSan knows no fences; the read-modify-write before it is one on x86 anyway.
 void full_fence() {
-#ifndef __SANITIZE_THREAD__
+#ifndef LARDER_SANITIZE_THREAD
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
 }

@@ -42,7 +42,6 @@ bool names(const std::string& text, const std::string& what) {
 BOOST_AUTO_TEST_SUITE(larderd_descriptors)
 
 BOOST_AUTO_TEST_CASE(who_comes_when_none_are_left_is_told_and_open_sessions_go_on) {
-  if (sim::kSanitized) return;
   const sim::Daemon daemon(options(128));
   const auto bystander = daemon.shm();
   const NamespaceId ns = *bystander->open_namespace(spec());
@@ -86,7 +85,6 @@ BOOST_AUTO_TEST_CASE(who_comes_when_none_are_left_is_told_and_open_sessions_go_o
 }
 
 BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_opened_for_want_of_descriptors_are_not_damaged) {
-  if (sim::kSanitized) return;
   sim::Daemon daemon(options(0));
   NamespaceSpec many = spec();
   std::vector<std::unique_ptr<sim::Batch>> batches;
@@ -115,7 +113,6 @@ BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_opened_for_want_of_descriptors_are_not
 }
 
 BOOST_AUTO_TEST_CASE(a_limit_below_what_a_start_needs_is_refused_by_name) {
-  if (sim::kSanitized) return;
   sim::Daemon daemon(options(0));
   daemon.kill();
   for (const std::uint64_t few : {8U, 16U, 24U, 63U}) {

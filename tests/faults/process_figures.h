@@ -8,16 +8,9 @@
 #include <sys/types.h>
 
 #include "client/client.h"
+#include "tests/sanitized.h"
 
 namespace larder::sim {
-
-/// Under AddressSanitizer: mappings and memory are the sanitizer's too, and UBSan looks at memory
-/// through descriptors, so that it reports what is right when there are none.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Memory of its own: heap and stacks, not slabs and not what clients registered.
 Bytes own_memory(pid_t pid);

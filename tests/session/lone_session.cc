@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "actors/session_abort.h"
+#include "actors/session_limits.h"
 #include "store/assert.h"
 
 namespace larder::sim {
@@ -103,7 +104,8 @@ void LoneSession::read_replies() {
 // -- the io thread's part ------------------------------------------------------------------------
 
 void LoneSession::pump(Time now) {
-  if (alive() && !session_->pump(now, true)) end();
+  if (alive() && !session_->pump({.now = now, .ready = now, .readable = true, .bytes = kTurnBytes}))
+    end();
 }
 
 void LoneSession::on_time(Time now) {

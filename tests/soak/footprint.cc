@@ -9,6 +9,7 @@
 
 #include "store/limits.h"
 #include "tests/eventually.h"
+#include "tests/sanitized.h"
 #include "tests/soak/prompt.h"
 
 namespace larder::soak {
@@ -26,11 +27,6 @@ constexpr std::uint64_t kIndexKibMax = 32 << 10;
 /// What an allocator of several threads keeps or gives back by chance. An hour's leak of one small
 /// object a call is more than ten times as much.
 constexpr std::uint64_t kMemoryGrowthKib = 6 << 10;
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 std::uint64_t status_field(pid_t pid, const std::string& name) {
   std::ifstream in(fmt::format("/proc/{}/status", pid));
@@ -144,7 +140,7 @@ void check_flat(const Footprint& before, const Footprint& after) {
     BOOST_TEST(after.sessions == before.sessions);
     BOOST_TEST(after.slab_kib <= before.slab_kib + kSlabGrowthKib);
     BOOST_TEST(after.index_kib <= kIndexKibMax);
-    if (kSanitized) return;  // their allocators keep what was freed
+    if (sim::kSanitized) return;  // their allocators keep what was freed
     const std::uint64_t remembered = after.ghosts - std::min(after.ghosts, before.ghosts);
     BOOST_TEST(after.anon_kib <=
                before.anon_kib + kMemoryGrowthKib + (remembered * kGhostBytes >> 10));
