@@ -60,7 +60,7 @@ struct NodeContext {
   const Config& config() const { return live_config.get(); }
   /// Bytes that requests' pins and explicit pins may hold together.
   std::uint64_t pin_quota() const {
-    const std::uint64_t capacity = store.ledger.capacity().count;
+    const std::uint64_t capacity = store.budget.ledger.capacity().count;
     const std::uint64_t percent = config().pin_quota_percent;
     return capacity / 100 * percent + capacity % 100 * percent / 100;
   }

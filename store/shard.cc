@@ -14,10 +14,10 @@ Shard::Shard(ShardId id, NodeStore& store, PolicyFactory make_policy)
 
 Shard::~Shard() = default;
 
-EvictionPolicy& Shard::policy_of(TenantId tenant) {
-  std::unique_ptr<EvictionPolicy>& policy = policies_[tenant];
-  if (policy == nullptr) policy = make_policy_();
-  return *policy;
+Shard::OfTenant& Shard::of_tenant(TenantId tenant) {
+  OfTenant& found = tenants_[tenant];
+  if (found.policy == nullptr) found = {make_policy_(), &store_.tenants.of(tenant)};
+  return found;
 }
 
 const RequestContext* Shard::context_of(std::optional<RequestId> request) const {

@@ -66,7 +66,7 @@ class Cluster {
   }
   /// Blocks that found no slot.
   std::size_t lost() const { return lost_; }
-  std::size_t used_blocks() const { return store_->ledger.used().count / kSlot.count; }
+  std::size_t used_blocks() const { return store_->budget.ledger.used().count / kSlot.count; }
 
  private:
   std::unique_ptr<ShardDesk> make_desk(std::uint32_t i) {
@@ -74,11 +74,9 @@ class Cluster {
     hooks.need_slots = [this, i](const PoolName& pool, std::uint32_t count) {
       slab_actor_.push_back([this, i, pool, count] { provide(pool, ShardId(i), count); });
     };
-    hooks.poke_cheapest = [this] {
-      std::size_t best = 0;
-      for (std::size_t s = 1; s < store_->cheapest.size(); ++s)
-        if (store_->cheapest[s] < store_->cheapest[best]) best = s;
-      mailboxes_[best].push_back([this, best] { desks_[best]->evict_over(kNow); });
+    hooks.poke = [this](ShardId other) {
+      mailboxes_[other.value()].push_back(
+          [this, other] { desks_[other.value()]->evict_over(kNow); });
     };
     return std::make_unique<ShardDesk>(
         std::make_unique<Shard>(ShardId(i), *store_, [] { return std::make_unique<LruPolicy>(); }),

@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_SUITE(slab_desk, Desk)
 
 BOOST_AUTO_TEST_CASE(slabs_are_made_while_capacity_allows_and_no_more_than_one_beyond) {
   put(1, sim::kSlots + 100, sim::kSlot);
-  BOOST_TEST(store->ledger.used().count == (sim::kSlot * sim::kSlots).count);
+  BOOST_TEST(store->budget.ledger.used().count == (sim::kSlot * sim::kSlots).count);
   // One slab, and the reserve.
   BOOST_TEST(store->slabs.total_bytes().count <=
              (sim::kSlot * (sim::kSlots + 16 + sim::kSlots / 100)).count);
@@ -91,19 +91,19 @@ BOOST_AUTO_TEST_CASE(a_slab_of_another_pool_is_emptied_announced_and_made_anew) 
   BOOST_TEST(!announced.empty());
   for (const SlabId slab : announced)
     BOOST_TEST(store->slabs.find(slab) == nullptr);
-  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+  BOOST_TEST((store->budget.ledger.used() <= store->budget.ledger.capacity()));
 }
 
 BOOST_AUTO_TEST_CASE(when_all_is_held_nothing_is_provided_and_nothing_leaks) {
   const auto items = put(1, sim::kSlots, sim::kSlot);
   for (const ReserveItem& item : items)
     BOOST_REQUIRE(store->indexes[0]->lease(item.entry, item.key).has_value());
-  const Bytes used = store->ledger.used();
+  const Bytes used = store->budget.ledger.used();
 
   BOOST_TEST(!desk->provide({TenantId(0), kOther}, 4, sim::kStart));
   BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot}, 4, sim::kStart));
 
-  BOOST_TEST((store->ledger.used() == used));
+  BOOST_TEST((store->budget.ledger.used() == used));
   BOOST_TEST(announced.empty());
   for (const ReserveItem& item : items)
     store->indexes[0]->release(item.entry);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_lower_capacity_gives_memory_back_but_what_is_read) {
     desk->upkeep(sim::kStart);
 
   BOOST_TEST(store->slabs.total_bytes().count <= before.count / 4);
-  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+  BOOST_TEST((store->budget.ledger.used() <= store->budget.ledger.capacity()));
   BOOST_TEST((state(1) == EntryState::kCommitted));
   store->indexes[0]->release(held->entry);
   // And it grows again.

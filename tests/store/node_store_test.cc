@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(committed_blocks_come_back_and_nothing_else) {
   Restarted next(node, 3);
 
   BOOST_TEST(next.adopted == 34);
-  BOOST_TEST(next.store.ledger.used() == kSlot * 34);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot * 34);
   for (const auto& [n, there] : before)
     BOOST_TEST(next.has(key_of(n)) == there, "block " << n);
   BOOST_TEST(next.store.pools.free_count(kTenant, kSlot) + 34 ==
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_key_found_twice_is_adopted_once) {
   Restarted next(node, 1);
 
   BOOST_TEST(next.adopted == 1);
-  BOOST_TEST(next.store.ledger.used() == kSlot);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot);
   BOOST_TEST(next.store.pools.free_count(kTenant, kSlot) + 1 ==
              next.store.pools.total(kTenant, kSlot));
 }

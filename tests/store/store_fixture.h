@@ -111,8 +111,11 @@ struct Node {
 
   bool provide(const ReserveItem& wanted, std::uint32_t shard) {
     const bool grown = grow(wanted.tenant, wanted.slot_bytes);
-    if (grown || !store.pools.has_spare_slab(wanted.tenant, wanted.slot_bytes)) return grown;
-    for (const auto& [id, busy] : store.pools.slabs_of_others(wanted.tenant, wanted.slot_bytes)) {
+    if (grown || !store.has_spare_slab(wanted.tenant, wanted.slot_bytes)) return grown;
+    const bool any = store.slabs.below_quota(wanted.tenant);
+    for (const auto& [id, busy, tenant] :
+         store.pools.slabs_of_others(wanted.tenant, wanted.slot_bytes)) {
+      if (!any && tenant != wanted.tenant) continue;
       store.pools.close_slab(id);
       std::uint32_t cursor = 0;
       shards[shard]->evict_slab(id, &cursor, 0xffffffff);
@@ -139,8 +142,9 @@ struct Node {
     return store.indexes[shard]->commit(reserved.entry, reserved.entry_generation);
   }
 
-  bool put(const BlockKey& key, Bytes slot_bytes, std::uint32_t shard = 0) {
-    return fill(reserve(item(key, slot_bytes), shard), shard);
+  bool put(const BlockKey& key, Bytes slot_bytes, std::uint32_t shard = 0,
+           TenantId tenant = kTenant) {
+    return fill(reserve(item(key, slot_bytes, tenant), shard), shard);
   }
 
   Index& index(std::uint32_t shard = 0) { return *store.indexes[shard]; }
