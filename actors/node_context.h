@@ -15,6 +15,7 @@
 #include "actors/pin_table.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
+#include "actors/tenant_limits.h"
 #include "actors/tenant_port.h"
 #include "actors/token_table.h"
 #include "store/node_store.h"
@@ -32,6 +33,7 @@ struct NodeContext {
   ShardPort& shards;
   TenantPort& tenants;
   const Live<TokenTable>& tokens;
+  const Live<TenantLimits>& tenant_limits;
   const Live<std::shared_ptr<const TlsContext>>& tls;  ///< of TCP sessions; null: none
   NodeMetrics& metrics;
   std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;

@@ -85,27 +85,31 @@ void SlabDesk::log_not_made(const PoolName& pool, const absl::Status& why, Time 
 }
 
 /// Has the shards evict until `count` more slots (or what capacity and quota hold of them) fit.
-/// False: not even one does, all that is left is held.
+/// False: not even one does, all that is left is held. The quota first, and alone: what cannot be
+/// had of it costs nobody else a block.
 bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
   Budget& tenant = store_.tenants.of(pool.tenant);
-  const Ledger& quota = tenant.ledger;
-  const Ledger& node = store_.budget.ledger;
-  const Bytes most = std::min(node.capacity(), quota.capacity());
+  const Bytes quota = tenant.ledger.capacity();
+  const Bytes most = std::min(store_.budget.ledger.capacity(), quota);
   if (pool.slot_bytes > most) return false;
   const Bytes wanted = std::min(pool.slot_bytes * count, most);
+  if (!make_room(tenant, wanted, pool.slot_bytes)) return false;
+  const Bytes left = quota - std::min(quota, tenant.ledger.used());
+  return make_room(store_.budget, std::min(wanted, left), pool.slot_bytes);
+}
+
+/// Has the shards evict until `wanted` more bytes fit the budget; true when `least` do.
+bool SlabDesk::make_room(Budget& budget, Bytes wanted, Bytes least) {
   // Charged for a moment: what is over capacity is what the shards evict.
-  store_.charge(tenant, wanted);
+  budget.ledger.charge(wanted);
   int idle = 0;
-  for (int pass = 0; pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
-    if (!quota.over() && !node.over()) break;
+  for (int pass = 0; budget.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
     hooks_.settle();
     // Used bytes say nothing of progress: other reservations charge meanwhile.
-    const Budget& over = quota.over() ? tenant : store_.budget;
-    idle = over.has_victim() ? 0 : idle + 1;
+    idle = budget.has_victim() ? 0 : idle + 1;
   }
-  store_.refund(tenant, wanted);
-  return node.used() + pool.slot_bytes <= node.capacity() &&
-         quota.used() + pool.slot_bytes <= quota.capacity();
+  budget.ledger.refund(wanted);
+  return budget.ledger.used() + least <= budget.ledger.capacity();
 }
 
 bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {

@@ -57,6 +57,7 @@ class SlabDesk {
   bool grow(const PoolName& pool, Time now, Bytes given_up = {});
   void log_not_made(const PoolName& pool, const absl::Status& why, Time now);
   bool settle(const PoolName& pool, std::uint32_t count);
+  bool make_room(Budget& budget, Bytes wanted, Bytes least);
   bool evict_from_pool(const PoolName& pool, std::uint32_t count);
   bool reclaim(const PoolName& pool, Time now);
   std::vector<SlotPools::SlabUse> reclaim_order(const PoolName& pool);

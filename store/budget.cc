@@ -15,6 +15,10 @@ Budget::Budget(Bytes capacity, std::uint32_t shards) : ledger(capacity), cheapes
     value.store(kNothing, std::memory_order_relaxed);
 }
 
+void Budget::withdraw(ShardId shard) {
+  publish(shard, kNothing);
+}
+
 Budget::Cheapest Budget::cheapest_besides(ShardId own) const {
   Cheapest best{.shard = own, .value = kNothing};
   for (std::uint32_t i = 0; i < cheapest_.size(); ++i) {

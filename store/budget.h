@@ -23,6 +23,7 @@ class Budget {
   void publish(ShardId shard, double value) {
     cheapest_[shard.value()].store(value, std::memory_order_relaxed);
   }
+  void withdraw(ShardId shard);
   struct Cheapest {
     ShardId shard;
     double value = 0;  ///< infinity: nobody has a victim

@@ -54,10 +54,21 @@ struct NodeStore {
 
   // Slot bytes come and go through these two alone, so that the node's ledger and its tenants'
   // cannot drift apart. Any thread; two atomic additions. `tenant` is one of `tenants`.
-  void charge(Budget& tenant, Bytes bytes) {
+  /// Charges the tenant, then the node: each before `fits`, which evicts, is asked whether its
+  /// ledger has room. False: one has not, and nothing is charged. What a quota has no room for is
+  /// never seen in the node's ledger, and so costs nobody else a block.
+  bool charge(Budget& tenant, Bytes bytes, absl::FunctionRef<bool(Budget&)> fits) {
     tenant.ledger.charge(bytes);
+    if (!fits(tenant)) {
+      tenant.ledger.refund(bytes);
+      return false;
+    }
     budget.ledger.charge(bytes);
+    if (fits(budget)) return true;
+    refund(tenant, bytes);
+    return false;
   }
+  /// The caller charged `bytes` before.
   void refund(Budget& tenant, Bytes bytes) {
     tenant.ledger.refund(bytes);
     budget.ledger.refund(bytes);

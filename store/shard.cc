@@ -10,7 +10,11 @@ Shard::Shard(ShardId id, NodeStore& store, PolicyFactory make_policy)
     : id_(id),
       store_(store),
       index_(*store.indexes[id.value()]),
-      make_policy_(std::move(make_policy)) {}
+      make_policy_(std::move(make_policy)) {
+  // A tenant whose last block here left with the actor before this one would wait for it for ever.
+  store_.budget.withdraw(id);
+  store_.tenants.withdraw(id);
+}
 
 Shard::~Shard() = default;
 

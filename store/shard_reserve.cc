@@ -120,17 +120,12 @@ bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContex
   return policy_of(item.tenant).admit(candidate, context);
 }
 
-/// The tenant's quota first: what leaves for it is room on the node, too.
 bool Shard::charge(const ReserveItem& item, Time now) {
   const OfTenant& tenant = of_tenant(item.tenant);
-  Budget& budget = *tenant.budget;
-  store_.charge(budget, item.slot_bytes);
-  if (has_room({budget, tenant.policy.get()}, item.slot_bytes, now) &&
-      has_room({store_.budget, nullptr}, item.slot_bytes, now)) {
-    return true;
-  }
-  store_.refund(budget, item.slot_bytes);
-  return false;
+  return store_.charge(*tenant.budget, item.slot_bytes, [&](Budget& budget) {
+    EvictionPolicy* const only = &budget == tenant.budget ? tenant.policy.get() : nullptr;
+    return has_room({budget, only}, item.slot_bytes, now);
+  });
 }
 
 bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {

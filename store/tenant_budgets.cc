@@ -39,4 +39,10 @@ void TenantBudgets::set_quota(TenantId tenant, std::optional<Bytes> quota) {
   of(tenant).ledger.set_capacity(quota.value_or(Ledger::kUnlimited));
 }
 
+void TenantBudgets::withdraw(ShardId shard) {
+  MutexLock lock(&mutex_);
+  for (const auto& budget : owned_)
+    budget->withdraw(shard);
+}
+
 }  // namespace larder

@@ -42,6 +42,8 @@ class TenantBudgets {
   std::optional<Bytes> quota(TenantId tenant) const;
   /// In force at once: a lower one is met as shards find the ledger over. Nothing: no limit.
   void set_quota(TenantId tenant, std::optional<Bytes> quota);
+  /// Takes back what an actor of `shard` published, which is gone: another follows it.
+  void withdraw(ShardId shard);
 
  private:
   static constexpr std::uint32_t kLeaf = 1'024;

@@ -108,6 +108,24 @@ BOOST_AUTO_TEST_CASE(a_key_found_twice_is_adopted_once) {
              next.store.pools.total(kTenant, kSlot));
 }
 
+BOOST_AUTO_TEST_CASE(re_adopted_blocks_are_their_tenants_and_leave_if_it_is_over_its_quota) {
+  Node node(16_MiB);
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    BOOST_REQUIRE(node.put(key_of(n), kSlot));
+    BOOST_REQUIRE(node.put(key_of(1'000 + n), kSlot, 0, TenantId(2)));
+  }
+
+  Restarted next(node, 1);
+  BOOST_TEST(next.store.tenants.used(kTenant) == kSlot * 40);
+  BOOST_TEST(next.store.tenants.used(TenantId(77)) == kSlot * 40);
+  next.store.tenants.set_quota(kTenant, kSlot * 10);
+  next.shards[0]->evict_over(kNow);
+
+  BOOST_TEST(next.store.tenants.used(kTenant) == kSlot * 10);
+  BOOST_TEST(next.store.tenants.used(TenantId(77)) == kSlot * 40);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot * 50);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder
