@@ -29,7 +29,7 @@ constexpr TenantId kTenant{1};
 constexpr Bytes kSlot{256};
 
 /// What holds `blocks` blocks: the node, or the tenant on a node of four times as many.
-enum class Holds : std::uint8_t { kNode, kTenant };
+enum class Holds : std::uint8_t { kByNode, kByTenant };
 
 class Cluster {
  public:
@@ -38,10 +38,10 @@ class Cluster {
     const Bytes limit = kSlot * blocks;
     store_ = std::make_unique<NodeStore>(
         NodeStore::Options{.runtime_dir = dir_.path(),
-                           .capacity = holds == Holds::kNode ? limit : limit * 4,
+                           .capacity = holds == Holds::kByNode ? limit : limit * 4,
                            .shards = shards});
     BOOST_REQUIRE(store_->open([](const std::string&) { return kTenant; }).ok());
-    if (holds == Holds::kTenant) store_->tenants.set_quota(kTenant, limit);
+    if (holds == Holds::kByTenant) store_->tenants.set_quota(kTenant, limit);
     for (std::uint32_t i = 0; i < shards; ++i)
       desks_.push_back(make_desk(i));
     slab_desk_ = std::make_unique<SlabDesk>(*store_, slab_hooks());
@@ -259,7 +259,7 @@ struct Played {
 
 /// The conversation trace (`limit` requests, 0: all) at 10,000 blocks.
 Played play(std::uint32_t shards, std::uint64_t limit, Messages messages,
-            Holds holds = Holds::kNode) {
+            Holds holds = Holds::kByNode) {
   const auto trace = read_trace(std::string(LARDER_TRACES "/conversation_trace.jsonl.zst"), limit);
   BOOST_REQUIRE(trace.ok());
   Cluster cluster(10'000, holds, shards);
@@ -299,14 +299,14 @@ BOOST_DATA_TEST_CASE(many_shards_stay_within_a_thousandth_while_messages_are_und
 }
 
 BOOST_AUTO_TEST_CASE(a_quota_keeps_what_a_capacity_of_that_size_keeps) {
-  BOOST_TEST(play(1, 0, kSettled, Holds::kTenant).hits == 61'046U);
+  BOOST_TEST(play(1, 0, kSettled, Holds::kByTenant).hits == 61'046U);
 }
 
 BOOST_DATA_TEST_CASE(many_shards_keep_of_a_quota_what_one_keeps,
                      boost::unit_test::data::make({2U, 4U, 16U}), shards) {
   const Played one = play(1, kSomeRequests, kSettled);
-  BOOST_TEST(play(shards, kSomeRequests, kSettled, Holds::kTenant).hits == one.hits);
-  const Played many = play(shards, kSomeRequests, kUnderWay, Holds::kTenant);
+  BOOST_TEST(play(shards, kSomeRequests, kSettled, Holds::kByTenant).hits == one.hits);
+  const Played many = play(shards, kSomeRequests, kUnderWay, Holds::kByTenant);
   const auto apart = static_cast<double>(many.hits) - static_cast<double>(one.hits);
   BOOST_TEST(std::abs(apart) <= 0.001 * static_cast<double>(one.references));
 }
