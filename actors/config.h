@@ -28,7 +28,8 @@ struct Config {
   std::uint32_t heartbeat_ms = 3'000;
   std::uint32_t request_deadline_ms = 60'000;
   std::string token_file;
-  std::string tls_cert;  ///< PEM; with tls_key: every TCP session speaks TLS 1.3
+  std::string tenant_file;  ///< TenantLimits; empty: none
+  std::string tls_cert;     ///< PEM; with tls_key: every TCP session speaks TLS 1.3
   std::string tls_key;
   std::string namespace_mode = "on";  ///< of namespaces without a mode of their own
   std::string audit_file;             ///< who removed, pinned or changed what; empty: the log

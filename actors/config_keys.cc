@@ -72,6 +72,9 @@ const ConfigKey kKeys[] = {
     live(text("token_file", &Config::token_file,
               "lines TOKEN TENANT [read] [write] [admin], TOKEN in plain or sha256:HEX; needed for "
               "addresses that are not loopback")),
+    live(text("tenant_file", &Config::tenant_file,
+              "lines TENANT [host=SIZE] [share=N]: what a tenant's blocks may take of host_bytes, "
+              "and its share of what is waited for; * is every tenant without a line")),
     live(text("tls_cert", &Config::tls_cert,
               "PEM file of the certificate chain; with tls_key: TCP speaks TLS 1.3 and nothing "
               "else. Read again at a reload, for new sessions")),

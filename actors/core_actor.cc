@@ -42,26 +42,13 @@ struct ActorCore::Impl {
     made.slabs = slabs;
     made.now = now;
     made.wall_ns = wall_ns;
-    made.poke_cheapest = [this] { poke_cheapest(); };
+    made.poke = [this](ShardId other) { caf::anon_send(ports.shard(other), EvictOverAtom::value); };
     if (id.value() < options.adopted.size()) {
       made.adopt =
           std::make_shared<const std::vector<AdoptItem>>(std::move(options.adopted[id.value()]));
       options.adopted[id.value()].clear();
     }
     return made;
-  }
-
-  /// Tells the shard with the cheapest victim of the node to evict.
-  void poke_cheapest() {
-    const auto& values = options.store->cheapest;
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < values.size(); ++i) {
-      if (values[i].load(std::memory_order_relaxed) <
-          values[best].load(std::memory_order_relaxed)) {
-        best = i;
-      }
-    }
-    caf::anon_send(ports.shard(ShardId(static_cast<std::uint32_t>(best))), EvictOverAtom::value);
   }
 
   Options options;

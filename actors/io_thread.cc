@@ -267,7 +267,9 @@ void IoThread::queue(std::uint64_t id, Peer& peer) {
   if (peer.queued) return;
   peer.queued = true;
   peer.ready = now_;
-  turns_.push(id, peer.session->tenant(), 1, peer.session->priority());
+  const std::string& tenant = peer.session->tenant();
+  const std::uint32_t share = node_.tenant_limits.get().of(tenant).share;
+  turns_.push(id, tenant, share, peer.session->priority());
 }
 
 void IoThread::update_events(std::uint64_t id, Peer& peer) {

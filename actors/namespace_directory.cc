@@ -17,6 +17,11 @@ std::string NamespaceDirectory::tenant_name(TenantId id) const {
   return tenants_.at(id.value());
 }
 
+std::vector<std::string> NamespaceDirectory::tenants() const {
+  MutexLock lock(&mutex_);
+  return tenants_;
+}
+
 NamespaceRef NamespaceDirectory::find(NamespaceId id) const {
   MutexLock lock(&mutex_);
   const auto found = by_id_.find(id);

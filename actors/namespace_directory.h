@@ -39,6 +39,8 @@ class NamespaceDirectory {
   std::optional<TenantId> tenant_id(const std::string& name) const;
   /// Of an id that the table gave.
   std::string tenant_name(TenantId id) const;
+  /// All that the table gave an id, by it.
+  std::vector<std::string> tenants() const;
   /// Null when unknown.
   NamespaceRef find(NamespaceId id) const;
   /// In order of ids, from `first` on, `limit` at most; of one tenant, or of all for "".

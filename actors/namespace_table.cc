@@ -265,7 +265,10 @@ NamespaceId NamespaceTable::add(const std::string& tenant, const NamespaceSpec& 
 TenantId NamespaceTable::tenant_id(const std::string& name) {
   const auto next = TenantId(static_cast<std::uint32_t>(tenants_.size()));
   const auto [found, added] = tenants_.try_emplace(name, next);
-  if (added) directory_->add_tenant(name);
+  if (added) {
+    directory_->add_tenant(name);
+    hooks_.tenant_added(next, name);
+  }
   return found->second;
 }
 

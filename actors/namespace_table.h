@@ -29,6 +29,9 @@ class NamespaceTable {
   struct Hooks {
     /// Told of every namespace, read or opened, before anyone else knows it.
     std::function<void(const NamespaceInfo&)> added = [](const NamespaceInfo&) {};
+    /// Told of every tenant once the directory has it, before anything of it is stored.
+    std::function<void(TenantId, const std::string& name)> tenant_added = [](TenantId,
+                                                                             const std::string&) {};
     /// Told of every namespace that is forgotten.
     std::function<void(NamespaceId)> forgotten = [](NamespaceId) {};
     /// Every namespace that a block is of, one being written included. Slow: looks at all blocks.

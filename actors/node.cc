@@ -38,6 +38,9 @@ struct Node::Impl {
   }
 
   absl::Status open_namespaces();
+  absl::StatusOr<NamespaceTable> load_namespaces(const std::string& file);
+  void set_quota(TenantId tenant, const std::string& name);
+  void set_quotas();
   absl::Status open_store();
   absl::Status start_actors(std::vector<std::vector<AdoptItem>> blocks);
   absl::Status listen(std::vector<Fd>& listeners);
@@ -55,6 +58,8 @@ struct Node::Impl {
   NodeStore store;
   NodeMetrics metrics;
   Live<TokenTable> tokens{TokenTable()};
+  Live<TenantLimits> tenant_limits{TenantLimits()};
+  Mutex quotas_mutex;
   Live<std::shared_ptr<const TlsContext>> tls{nullptr};
   Log log;
   Log audit;
@@ -114,15 +119,38 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> load_tls(const Config& config)
 
 }  // namespace
 
+absl::StatusOr<NamespaceTable> Node::Impl::load_namespaces(const std::string& file) {
+  auto hooks = NamespaceTable::hooks_of(store);
+  hooks.tenant_added = [this](TenantId tenant, const std::string& name) {
+    set_quota(tenant, name);
+  };
+  return NamespaceTable::load(file, std::move(hooks));
+}
+
+/// The tenant actor calls it while a reload may do the same: under the mutex whoever comes last
+/// finds both the tenant and the limits in force.
+void Node::Impl::set_quota(TenantId tenant, const std::string& name) {
+  MutexLock lock(&quotas_mutex);
+  store.tenants.set_quota(tenant, tenant_limits.get().of(name).host);
+}
+
+void Node::Impl::set_quotas() {
+  MutexLock lock(&quotas_mutex);
+  std::uint32_t number = 0;
+  for (const std::string& name : namespaces->directory()->tenants()) {
+    store.tenants.set_quota(TenantId(number++), tenant_limits.get().of(name).host);
+  }
+}
+
 /// A damaged file costs no more than its removal would: blocks stay, their units are formed anew,
 /// clients send group tables again. Modes are lost: the log says so.
 absl::Status Node::Impl::open_namespaces() {
   const std::string file = dir.path() + "/namespaces";
-  auto table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
+  auto table = load_namespaces(file);
   if (absl::IsDataLoss(table.status()) && std::rename(file.c_str(), (file + ".bad").c_str()) == 0) {
     log(fmt::format("namespaces_set_aside modes=lost error=\"{}\"",
                     std::string(table.status().message())));
-    table = NamespaceTable::load(file, NamespaceTable::hooks_of(store));
+    table = load_namespaces(file);
   }
   LARDER_RETURN_IF_ERROR(table.status());
   namespaces = std::make_shared<NamespaceTable>(*std::move(table));
@@ -133,6 +161,8 @@ absl::Status Node::Impl::open_store() {
   LARDER_RETURN_IF_ERROR(check_descriptor_limit(0));
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
   tokens.set(std::move(loaded));
+  LARDER_ASSIGN_OR_RETURN(TenantLimits limits, TenantLimits::load(config.tenant_file));
+  tenant_limits.set(std::move(limits));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(config));
   tls.set(std::move(certificate));
   // Shapes first: re-adopted blocks form units by them.
@@ -219,6 +249,7 @@ absl::Status Node::Impl::start_io() {
                                 .shards = core->shards(),
                                 .tenants = core->tenants(),
                                 .tokens = tokens,
+                                .tenant_limits = tenant_limits,
                                 .tls = tls,
                                 .metrics = metrics,
                                 .counters_of_shards = counters,
@@ -260,6 +291,7 @@ absl::Status Node::Impl::start_http() {
 
 absl::Status Node::Impl::reload(const Config& next) {
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(next.token_file));
+  LARDER_ASSIGN_OR_RETURN(TenantLimits limits, TenantLimits::load(next.tenant_file));
   const Config& now = live_config.get();
   if (next.host_bytes > now.host_bytes) {
     LARDER_RETURN_IF_ERROR(check_runtime_space(next, probe_runtime_space(config.runtime_dir)));
@@ -280,6 +312,8 @@ absl::Status Node::Impl::reload(const Config& next) {
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(merged));
   // From here on nothing fails.
   tokens.set(std::move(loaded));
+  tenant_limits.set(std::move(limits));
+  set_quotas();
   tls.set(std::move(certificate));
   store.set_capacity(merged.host_bytes);
   live_config.set(std::move(merged));

@@ -25,9 +25,9 @@ class Node {
   ~Node();
 
   void stop();
-  /// Takes over `next` (resolved) and the token file: keys that are live change at once, others are
-  /// logged as needing a restart. Nothing changes on an error: the token file is not right, or
-  /// host_bytes has no room. From one thread.
+  /// Takes over `next` (resolved), the token file and the tenant file: keys that are live change at
+  /// once, others are logged as needing a restart. Nothing changes on an error: one of the files is
+  /// not right, or host_bytes has no room. From one thread.
   absl::Status reload(const Config& next);
   /// Ports really used (0 was asked for).
   std::uint16_t tcp_port() const;

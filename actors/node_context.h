@@ -15,6 +15,7 @@
 #include "actors/pin_table.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
+#include "actors/tenant_limits.h"
 #include "actors/tenant_port.h"
 #include "actors/token_table.h"
 #include "store/node_store.h"
@@ -32,6 +33,7 @@ struct NodeContext {
   ShardPort& shards;
   TenantPort& tenants;
   const Live<TokenTable>& tokens;
+  const Live<TenantLimits>& tenant_limits;
   const Live<std::shared_ptr<const TlsContext>>& tls;  ///< of TCP sessions; null: none
   NodeMetrics& metrics;
   std::vector<std::unique_ptr<ShardCounters>>& counters_of_shards;
@@ -60,7 +62,7 @@ struct NodeContext {
   const Config& config() const { return live_config.get(); }
   /// Bytes that requests' pins and explicit pins may hold together.
   std::uint64_t pin_quota() const {
-    const std::uint64_t capacity = store.ledger.capacity().count;
+    const std::uint64_t capacity = store.budget.ledger.capacity().count;
     const std::uint64_t percent = config().pin_quota_percent;
     return capacity / 100 * percent + capacity % 100 * percent / 100;
   }

@@ -23,8 +23,8 @@ NodeFigures collect_gauges(const NodeContext& node) {
     index_bytes += index->memory().count;
   }
   return {
-      {"capacity_bytes", static_cast<double>(node.store.ledger.capacity().count)},
-      {"used_bytes", static_cast<double>(node.store.ledger.used().count)},
+      {"capacity_bytes", static_cast<double>(node.store.budget.ledger.capacity().count)},
+      {"used_bytes", static_cast<double>(node.store.budget.ledger.used().count)},
       {"slab_bytes", static_cast<double>(node.store.slabs.total_bytes().count)},
       {"blocks", static_cast<double>(blocks)},
       {"ghosts", static_cast<double>(ghosts)},

@@ -19,6 +19,8 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+constexpr std::size_t kTenantSeriesMax = 256;
+
 double seconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -38,6 +40,37 @@ MetricFamily family_of(const MetricFamilyRow& row, const std::map<std::string, d
     family.metric.push_back(std::move(metric));
   }
   return family;
+}
+
+ClientMetric gauge_of(const std::string& tenant, Bytes value) {
+  ClientMetric metric;
+  metric.gauge.value = static_cast<double>(value.count);
+  metric.label = {{"tenant", tenant}};
+  return metric;
+}
+
+/// Of tenants that have blocks or a quota, the first kTenantSeriesMax: names come from the token
+/// file, and may change for ever.
+std::vector<MetricFamily> tenants_of(const NodeContext& node) {
+  MetricFamily used{"larder_tenant_used_bytes",
+                    "Bytes of slots that a tenant's blocks have.",
+                    MetricType::Gauge,
+                    {}};
+  MetricFamily quota{"larder_tenant_quota_bytes",
+                     "Bytes of slots that a tenant's blocks may have; absent: no limit.",
+                     MetricType::Gauge,
+                     {}};
+  std::uint32_t number = 0;
+  for (const std::string& name : node.namespaces->tenants()) {
+    const TenantId tenant(number++);
+    const Bytes bytes = node.store.tenants.used(tenant);
+    const auto most = node.store.tenants.quota(tenant);
+    if (bytes.count == 0 && !most) continue;
+    if (used.metric.size() == kTenantSeriesMax) break;
+    used.metric.push_back(gauge_of(name, bytes));
+    if (most) quota.metric.push_back(gauge_of(name, *most));
+  }
+  return {std::move(used), std::move(quota)};
 }
 
 ClientMetric series_of(const LatencyHistogram& histogram) {
@@ -94,6 +127,9 @@ std::string prometheus_text(const NodeContext& node) {
   for (const MetricFamilyRow& row : metric_table())
     families.push_back(family_of(row, figures));
   families.push_back(operation_times(node.metrics.times));
+  for (MetricFamily& family : tenants_of(node)) {
+    if (!family.metric.empty()) families.push_back(std::move(family));
+  }
   families.push_back(build_info(node));
   return prometheus::TextSerializer().Serialize(families);
 }

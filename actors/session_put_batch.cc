@@ -138,6 +138,7 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
       return;
     case ReserveOutcome::kNoSlot:
     case ReserveOutcome::kFull:
+    case ReserveOutcome::kTooLarge:
       // A shard does not look for the room of a call that was given up.
       item.status = abandoned_ ? abandoned_as_ : KeyStatus::kNoSpace;
       return;

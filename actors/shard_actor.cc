@@ -22,7 +22,7 @@ std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
                                                                  std::uint32_t count) {
     caf::anon_send(slabs, NeedSlotsAtom::value, pool, shard, count);
   };
-  hooks.poke_cheapest = options.poke_cheapest;
+  hooks.poke = options.poke;
   return std::make_shared<ShardDesk>(std::move(shard), std::move(hooks));
 }
 

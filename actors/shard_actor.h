@@ -20,8 +20,8 @@ struct ShardActorOptions {
   SlabHandle slabs;
   std::function<Time()> now;
   std::function<std::int64_t()> wall_ns;
-  /// Tells the shard whose victim is the cheapest to evict.
-  std::function<void()> poke_cheapest;
+  /// Tells a shard that it has a cheaper victim than the caller: to evict.
+  std::function<void(ShardId)> poke;
   /// Blocks of a former run, for the first actor of this shard; null otherwise.
   std::shared_ptr<const std::vector<AdoptItem>> adopt;
   /// Rebuild policy state from index and headers first (a predecessor died).

@@ -29,7 +29,7 @@ bool ShardDesk::attempt(ReserveCall& call, Time now) {
   for (const ReserveItem& item : call.items) {
     if (item.outcome == ReserveOutcome::kNoSlot) short_of[{item.tenant, item.slot_bytes}] += 1;
   }
-  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+  evict_over(now);
   for (const auto& [pool, count] : short_of) {
     if (asked_.insert(pool).second) hooks_.need_slots(pool, count);
   }
@@ -74,7 +74,7 @@ void ShardDesk::retry_refused(Time now) {
 
 void ShardDesk::tick(Time now, std::int64_t wall_ns) {
   shard_->tick(now, wall_ns);
-  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+  evict_over(now);
   std::erase_if(parked_, [now](const auto& call) {
     if (call->deadline > now && !call->is_given_up()) return false;
     call->answer();
@@ -84,7 +84,9 @@ void ShardDesk::tick(Time now, std::int64_t wall_ns) {
 }
 
 void ShardDesk::evict_over(Time now) {
-  if (shard_->evict_over(now)) hooks_.poke_cheapest();
+  const ShardSet cheaper = shard_->evict_over(now);
+  for (std::uint32_t i = 0; cheaper.any() && i < cheaper.size(); ++i)
+    if (cheaper[i]) hooks_.poke(ShardId(i));
 }
 
 void run_claims(Shard& shard, ClaimCall& call) {

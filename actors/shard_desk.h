@@ -35,7 +35,7 @@ class ShardDesk {
   struct Hooks {
     /// Asks the slab actor for `count` slots; answered by refilled(), once.
     std::function<void(const PoolName&, std::uint32_t count)> need_slots;
-    std::function<void()> poke_cheapest;  ///< another shard should evict
+    std::function<void(ShardId)> poke;  ///< that shard should evict
   };
 
   /// `shard` is owned.

@@ -1,7 +1,6 @@
 #include "actors/slab_desk.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ constexpr Duration kNotMadeLogEvery = std::chrono::seconds(1);
 }  // namespace
 
 SlabDesk::SlabDesk(NodeStore& store, Hooks hooks)
-    : store_(store), hooks_(std::move(hooks)), capacity_(store.ledger.capacity()) {}
+    : store_(store), hooks_(std::move(hooks)), capacity_(store.budget.ledger.capacity()) {}
 
 void SlabDesk::upkeep(Time now) {
   release_retired(now);
@@ -31,7 +30,7 @@ void SlabDesk::upkeep(Time now) {
 }
 
 void SlabDesk::shrink(Time now) {
-  const Bytes capacity = store_.ledger.capacity();
+  const Bytes capacity = store_.budget.ledger.capacity();
   shrinking_ = shrinking_ || capacity < capacity_;
   capacity_ = capacity;
   if (!shrinking_) return;
@@ -54,7 +53,7 @@ bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
   if (store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0) return true;
   // What other sizes leave unused goes before this size's own blocks: else it never had more slabs
   // than it began with, however much of the capacity is free.
-  if (store_.pools.has_spare_slab(pool.tenant, pool.slot_bytes) && reclaim(pool, now)) return true;
+  if (store_.has_spare_slab(pool.tenant, pool.slot_bytes) && reclaim(pool, now)) return true;
   return evict_from_pool(pool, count) || reclaim(pool, now);
 }
 
@@ -63,8 +62,8 @@ void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count, Time now) {
   }
 }
 
-bool SlabDesk::grow(const PoolName& pool, Time now) {
-  if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes)) return false;
+bool SlabDesk::grow(const PoolName& pool, Time now, Bytes given_up) {
+  if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes, given_up)) return false;
   auto slab = store_.slabs.create(pool.tenant, hooks_.tenant_name(pool.tenant), pool.slot_bytes);
   if (!slab.ok()) {
     log_not_made(pool, slab.status(), now);
@@ -85,29 +84,32 @@ void SlabDesk::log_not_made(const PoolName& pool, const absl::Status& why, Time 
   not_made_logged_ = now;
 }
 
-/// Has the shards evict until `count` more slots (or what capacity holds of them) fit. False: not
-/// even one does, all that is left is held.
+/// Has the shards evict until `count` more slots (or what capacity and quota hold of them) fit.
+/// False: not even one does, all that is left is held. The quota first, and alone: what cannot be
+/// had of it costs nobody else a block.
 bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
-  const Bytes capacity = store_.ledger.capacity();
-  if (pool.slot_bytes > capacity) return false;
-  const Bytes wanted = std::min(pool.slot_bytes * count, capacity);
-  // Charged for a moment: what is over capacity is what the shards evict.
-  store_.ledger.charge(wanted);
-  int idle = 0;
-  for (int pass = 0; store_.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
-    hooks_.settle();
-    // Used bytes say nothing of progress: other reservations charge meanwhile.
-    idle = anything_evictable() ? 0 : idle + 1;
-  }
-  store_.ledger.refund(wanted);
-  return store_.ledger.used() + pool.slot_bytes <= capacity;
+  Budget& tenant = store_.tenants.of(pool.tenant);
+  const Bytes quota = tenant.ledger.capacity();
+  const Bytes most = std::min(store_.budget.ledger.capacity(), quota);
+  if (pool.slot_bytes > most) return false;
+  const Bytes wanted = std::min(pool.slot_bytes * count, most);
+  if (!make_room(tenant, wanted, pool.slot_bytes)) return false;
+  const Bytes left = quota - std::min(quota, tenant.ledger.used());
+  return make_room(store_.budget, std::min(wanted, left), pool.slot_bytes);
 }
 
-bool SlabDesk::anything_evictable() const {
-  return std::any_of(store_.cheapest.begin(), store_.cheapest.end(),
-                     [](const std::atomic<double>& value) {
-                       return std::isfinite(value.load(std::memory_order_relaxed));
-                     });
+/// Has the shards evict until `wanted` more bytes fit the budget; true when `least` do.
+bool SlabDesk::make_room(Budget& budget, Bytes wanted, Bytes least) {
+  // Charged for a moment: what is over capacity is what the shards evict.
+  budget.ledger.charge(wanted);
+  int idle = 0;
+  for (int pass = 0; budget.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
+    hooks_.settle();
+    // Used bytes say nothing of progress: other reservations charge meanwhile.
+    idle = budget.has_victim() ? 0 : idle + 1;
+  }
+  budget.ledger.refund(wanted);
+  return budget.ledger.used() + least <= budget.ledger.capacity();
 }
 
 bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {
@@ -119,14 +121,17 @@ bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {
 
 /// Empties whole slabs of other pools until a new slab fits.
 bool SlabDesk::reclaim(const PoolName& pool, Time now) {
+  Bytes given_up;  // slabs of the same tenant
   for (int tried = 0; tried < kSlabsTriedMax;) {
     bool progress = false;
-    for (const SlabId slab : reclaim_order(pool)) {
+    for (const SlotPools::SlabUse& use : reclaim_order(pool)) {
       if (tried == kSlabsTriedMax) return false;
       tried += 1;
-      if (!empty_slab(slab, now)) continue;
+      const Bytes bytes = store_.slabs.find(use.id)->bytes();
+      if (!empty_slab(use.id, now)) continue;
       progress = true;
-      if (grow(pool, now)) return true;
+      if (use.tenant == pool.tenant) given_up = given_up + bytes;
+      if (grow(pool, now, given_up)) return true;
       tried = 0;  // a large slot takes several slabs
       break;
     }
@@ -136,13 +141,16 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
 }
 
 /// The least valuable first: slabs that are mostly free, then those in which the node's cheapest
-/// victims stand, then the emptier ones.
-std::vector<SlabId> SlabDesk::reclaim_order(const PoolName& pool) {
+/// victims stand, then the emptier ones. Of a tenant that has its quota in slabs, its own.
+std::vector<SlotPools::SlabUse> SlabDesk::reclaim_order(const PoolName& pool) {
   std::vector<SlabVictim> victims = hooks_.cheapest_slabs(pool);
   std::sort(victims.begin(), victims.end(),
             [](const SlabVictim& a, const SlabVictim& b) { return a.value < b.value; });
   std::vector<SlotPools::SlabUse> slabs =
       store_.pools.slabs_of_others(pool.tenant, pool.slot_bytes);
+  if (!store_.slabs.below_quota(pool.tenant)) {
+    std::erase_if(slabs, [&pool](const auto& use) { return use.tenant != pool.tenant; });
+  }
   const auto rank = [&victims](const SlotPools::SlabUse& use) {
     constexpr double kMostlyFree = 0.25;
     if (use.busy <= kMostlyFree) return std::pair<std::size_t, double>(0, use.busy);
@@ -152,10 +160,7 @@ std::vector<SlabId> SlabDesk::reclaim_order(const PoolName& pool) {
   };
   std::stable_sort(slabs.begin(), slabs.end(),
                    [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  std::vector<SlabId> order;
-  for (const SlotPools::SlabUse& use : slabs)
-    order.push_back(use.id);
-  return order;
+  return slabs;
 }
 
 bool SlabDesk::empty_slab(SlabId id, Time now) {

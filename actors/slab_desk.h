@@ -13,8 +13,9 @@
 namespace larder {
 
 /// The work of the slab actor, free of CAF: finds free slots for a pool. Makes a slab while
-/// capacity allows, else has the shards evict, else empties a slab of another pool and makes it
-/// anew. Retires slabs and, when nobody can see them any more, unmaps them.
+/// capacity (and its tenant's quota) allows, else has the shards evict, else empties a slab of
+/// another pool and makes it anew: one of the same tenant, if that has its quota in slabs. Retires
+/// slabs and, when nobody can see them any more, unmaps them.
 ///
 /// Blocks on files and on the shards. One thread.
 class SlabDesk {
@@ -25,7 +26,7 @@ class SlabDesk {
 
   /// What it asks of every shard or of one; each returns when that shard has done it (or died).
   struct Hooks {
-    std::function<void()> settle;  ///< every shard evicts what it may while the ledger is over
+    std::function<void()> settle;  ///< every shard evicts what it may while a budget is over
     /// Blocks evicted by that shard.
     std::function<std::uint32_t(ShardId, const PoolName&, std::uint32_t count)> evict_pool;
     /// The slabs of the shards' cheapest victims outside the pool.
@@ -39,7 +40,7 @@ class SlabDesk {
   /// `store` outlives the desk.
   SlabDesk(NodeStore& store, Hooks hooks);
 
-  /// True when `pool` has a free slot and the ledger room for it; tries for `count`.
+  /// True when `pool` has a free slot, and node and tenant have room for it; tries for `count`.
   bool provide(const PoolName& pool, std::uint32_t count, Time now);
   /// Unmaps what was retired long enough ago; after the capacity was lowered, empties a few slabs,
   /// those with the fewest blocks first.
@@ -53,13 +54,13 @@ class SlabDesk {
   };
 
   void grow_to(const PoolName& pool, std::uint32_t count, Time now);
-  bool grow(const PoolName& pool, Time now);
+  bool grow(const PoolName& pool, Time now, Bytes given_up = {});
   void log_not_made(const PoolName& pool, const absl::Status& why, Time now);
   bool settle(const PoolName& pool, std::uint32_t count);
-  bool anything_evictable() const;
+  bool make_room(Budget& budget, Bytes wanted, Bytes least);
   bool evict_from_pool(const PoolName& pool, std::uint32_t count);
   bool reclaim(const PoolName& pool, Time now);
-  std::vector<SlabId> reclaim_order(const PoolName& pool);
+  std::vector<SlotPools::SlabUse> reclaim_order(const PoolName& pool);
   bool empty_slab(SlabId id, Time now);
   void release_retired(Time now);
   void shrink(Time now);

@@ -15,7 +15,8 @@ DECODERS = {  # decoder -> its fuzzers, its sources
     "slabs on disk": (["header"], ["store/slab.cc", "store/slab_store.cc", "store/slot_ops.cc", "store/node_store.cc",
                                    "store/shard_adopt.cc"]),
     "identity, namespaces, tokens": (["files"], ["actors/runtime_dir.cc", "actors/namespace_table.cc",
-                                                 "actors/token_table.cc"]),
+                                                 "actors/token_table.cc",
+                                                 "actors/tenant_limits.cc"]),
     "configuration": (["config"], ["actors/config.cc", "actors/config_keys.cc", "actors/config_load.cc"]),
     "traces": (["trace"], ["ops/trace_reader.cc"]),
     "replies, in the client": (["client"], [f"client/{name}.cc" for name in (

@@ -7,12 +7,16 @@
 
 namespace larder {
 
-/// The node's capacity and the slot bytes that its blocks take, exact to the slot.
+/// A capacity and the slot bytes that blocks take of it, exact to the slot: the node's, or a
+/// tenant's quota.
 ///
 /// Owns nothing. Any thread, any method, one atomic operation each. Charging never fails: the shard
 /// that finds the ledger over evicts.
 class Ledger {
  public:
+  /// Capacity of a ledger that only counts.
+  static constexpr Bytes kUnlimited{~0ULL};
+
   explicit Ledger(Bytes capacity) : capacity_(capacity.count) {}
 
   void charge(Bytes bytes) { used_.fetch_add(bytes.count, std::memory_order_relaxed); }

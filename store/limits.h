@@ -16,6 +16,9 @@ inline constexpr Bytes kSlabBytesMax = 64_MiB;
 /// Slots below this are aligned to a cache line, others to a page (DMA, O_DIRECT).
 inline constexpr Bytes kPageAlignedFrom = 4_KiB;
 inline constexpr std::uint32_t kSlabsPerCapacity = 64;
+/// Slabs of a tenant that has a quota are this part of it, if that is less: each slot size that it
+/// uses takes one at least.
+inline constexpr std::uint32_t kSlabsPerQuota = 16;
 /// Free slots kept ahead of use: at most capacity / this, none for slots over kReserveSlotMax.
 inline constexpr std::uint64_t kReserveShare = 100;
 inline constexpr Bytes kReserveSlotMax = 1_MiB;

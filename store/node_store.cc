@@ -1,7 +1,6 @@
 #include "store/node_store.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "store/chain.h"
@@ -10,13 +9,11 @@
 namespace larder {
 
 NodeStore::NodeStore(const Options& options)
-    : ledger(options.capacity),
-      slabs(options.runtime_dir, options.capacity),
-      cheapest(options.shards) {
-  for (std::uint32_t i = 0; i < options.shards; ++i) {
+    : budget(options.capacity, options.shards),
+      tenants(options.shards),
+      slabs(options.runtime_dir, options.capacity, &tenants) {
+  for (std::uint32_t i = 0; i < options.shards; ++i)
     indexes.push_back(std::make_unique<Index>(domain));
-    cheapest[i].store(std::numeric_limits<double>::infinity(), std::memory_order_relaxed);
-  }
 }
 
 absl::StatusOr<NodeStore::OpenReport> NodeStore::open(
@@ -52,7 +49,7 @@ void NodeStore::scan(Slab& slab, OpenReport& report) {
 }
 
 void NodeStore::set_capacity(Bytes capacity) {
-  ledger.set_capacity(capacity);
+  budget.ledger.set_capacity(capacity);
   slabs.set_capacity(capacity);
 }
 

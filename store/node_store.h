@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,11 +10,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
+#include "store/budget.h"
 #include "store/index.h"
-#include "store/ledger.h"
 #include "store/quiescence.h"
 #include "store/slab_store.h"
 #include "store/slot_pool.h"
+#include "store/tenant_budgets.h"
 #include "store/types.h"
 #include "store/unit_shape.h"
 
@@ -26,8 +28,8 @@ struct AdoptItem {
   std::uint32_t position = 0;
 };
 
-/// All that a node's shards and io threads share: slabs, free slots, the capacity ledger, the
-/// shards' indexes and the values of their cheapest victims. Outlives every actor.
+/// All that a node's shards and io threads share: slabs, free slots, the budgets of the node and of
+/// its tenants, the shards' indexes. Outlives every actor.
 struct NodeStore {
   struct Options {
     std::string runtime_dir;  ///< exists, ours, locked by the caller
@@ -47,8 +49,38 @@ struct NodeStore {
   /// blocks. Before the first shard; blocks (reads every header). Fails as SlabStore::open().
   absl::StatusOr<OpenReport> open(absl::FunctionRef<TenantId(const std::string&)> tenant_of);
 
-  /// Of the ledger and of the slabs.
+  /// Of the node's budget and of the slabs.
   void set_capacity(Bytes capacity);
+
+  // Slot bytes come and go through these two alone, so that the node's ledger and its tenants'
+  // cannot drift apart. Any thread; two atomic additions. `tenant` is one of `tenants`.
+  /// Charges the tenant, then the node: each before `fits`, which evicts, is asked whether its
+  /// ledger has room. False: one has not, and nothing is charged. What a quota has no room for is
+  /// never seen in the node's ledger, and so costs nobody else a block.
+  bool charge(Budget& tenant, Bytes bytes, absl::FunctionRef<bool(Budget&)> fits) {
+    tenant.ledger.charge(bytes);
+    if (!fits(tenant)) {
+      tenant.ledger.refund(bytes);
+      return false;
+    }
+    budget.ledger.charge(bytes);
+    if (fits(budget)) return true;
+    refund(tenant, bytes);
+    return false;
+  }
+  /// The caller charged `bytes` before.
+  void refund(Budget& tenant, Bytes bytes) {
+    tenant.ledger.refund(bytes);
+    budget.ledger.refund(bytes);
+  }
+
+  /// Whether a slab can be had for (tenant, slot_bytes) that costs hardly a block: another pool has
+  /// as many free slots as a slab of it. What belongs to other tenants counts only while the
+  /// tenant's own slabs are below its quota. Any thread; a mutex a pool.
+  bool has_spare_slab(TenantId tenant, Bytes slot_bytes) const {
+    return pools.has_spare_slab(tenant, slot_bytes,
+                                slabs.below_quota(tenant) ? Whose::kAnybodys : Whose::kOwn);
+  }
 
   /// Namespaces of all blocks there are or that are being written. Any thread; looks at every
   /// entry.
@@ -57,13 +89,12 @@ struct NodeStore {
   std::uint32_t shards() const { return static_cast<std::uint32_t>(indexes.size()); }
 
   QuiescenceDomain domain;
-  Ledger ledger;
+  Budget budget;          ///< the capacity of the node
+  TenantBudgets tenants;  ///< which part of it each tenant uses, and may
   SlabStore slabs;
   SlotPools pools;
   UnitShapes unit_shapes;
   std::vector<std::unique_ptr<Index>> indexes;
-  /// Value of each shard's cheapest victim; infinity when it has none.
-  std::vector<std::atomic<double>> cheapest;
   /// Request end sequence: the high part of every Stamp.
   std::atomic<std::uint64_t> sequence{1};
 

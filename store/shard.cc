@@ -10,14 +10,18 @@ Shard::Shard(ShardId id, NodeStore& store, PolicyFactory make_policy)
     : id_(id),
       store_(store),
       index_(*store.indexes[id.value()]),
-      make_policy_(std::move(make_policy)) {}
+      make_policy_(std::move(make_policy)) {
+  // A tenant whose last block here left with the actor before this one would wait for it for ever.
+  store_.budget.withdraw(id);
+  store_.tenants.withdraw(id);
+}
 
 Shard::~Shard() = default;
 
-EvictionPolicy& Shard::policy_of(TenantId tenant) {
-  std::unique_ptr<EvictionPolicy>& policy = policies_[tenant];
-  if (policy == nullptr) policy = make_policy_();
-  return *policy;
+Shard::OfTenant& Shard::of_tenant(TenantId tenant) {
+  OfTenant& found = tenants_[tenant];
+  if (found.policy == nullptr) found = {make_policy_(), &store_.tenants.of(tenant)};
+  return found;
 }
 
 const RequestContext* Shard::context_of(std::optional<RequestId> request) const {

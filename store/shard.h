@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -30,7 +31,8 @@ enum class ReserveOutcome : std::uint8_t {
   /// slab, or, while free slots are left, when what takes up all of capacity (leased, being filled,
   /// or another shard's and cheaper) is gone.
   kNoSlot,
-  kFull,  ///< the index has no entry left
+  kFull,      ///< the index has no entry left
+  kTooLarge,  ///< larger than the node's capacity or its tenant's quota: nothing makes room
 };
 
 /// One block to reserve: the caller fills the first part, the shard the second.
@@ -64,6 +66,9 @@ struct SlabVictim {
   double value = 0;
 };
 
+/// Shards of a node, by number.
+using ShardSet = std::bitset<limits::kShardsMax>;
+
 enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 
 /// What one shard's actor runs: the only writer of its index and the only caller of its policy.
@@ -72,7 +77,8 @@ enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 /// unit's leader; window and state blocks of one boundary share a unit. A unit is evicted whole;
 /// what erase() leaves of one is tracked anew under another leader, first to go. Of an evicted unit
 /// the leader's entry stays as a ghost. There is one policy a
-/// tenant; the shard's cheapest victim is the cheapest of them.
+/// tenant; the shard's cheapest victim is the cheapest of them. A tenant over its quota gives up
+/// its own cheapest, before the node's is looked for.
 ///
 /// Free of CAF, threads and clocks. Not thread-safe. The Index outlives it: a new Shard on an old
 /// index (rebuild()) has lost nothing committed.
@@ -93,10 +99,10 @@ class Shard {
   void touch(std::span<const TouchItem> touches, std::optional<RequestId> request);
 
   // -- writes -------------------------------------------------------------------------------------
-  /// Charges the ledger, evicts from this shard while it is the cheapest and the ledger is over,
-  /// and inserts entries in kFilling, headers prepared: who fills the slot calls SlabStore::seal,
-  /// then Index::commit. Takes over a claim, whoever has it. Items answered already (outcome !=
-  /// kNoSlot) are left alone.
+  /// Charges the budgets of the tenant and of the node, evicts from this shard while it has the
+  /// cheapest victim of one that is over, and inserts entries in kFilling, headers prepared: who
+  /// fills the slot calls SlabStore::seal, then Index::commit. Takes over a claim, whoever has it.
+  /// Items answered already (outcome != kNoSlot) are left alone.
   void reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now);
   /// Takes a reservation back (error, cancel, dead session). Ignores one that is gone.
   void abort(EntryId entry, std::uint64_t entry_generation);
@@ -111,9 +117,9 @@ class Shard {
   void quarantine(const BlockKey& key);
 
   // -- capacity -----------------------------------------------------------------------------------
-  /// Evicts while the ledger is over capacity and this shard's victim is the cheapest of the node.
-  /// Returns true when it stopped because another shard is cheaper (the caller tells that shard).
-  bool evict_over(Time now);
+  /// Evicts while a tenant is over its quota, or the node over its capacity, and this shard has the
+  /// cheapest victim of it. Returns the shards that have a cheaper one: the caller tells them.
+  ShardSet evict_over(Time now);
   /// Evicts up to `count` blocks whose slots belong to (tenant, slot_bytes). Returns how many.
   std::uint32_t evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uint32_t count, Time now);
   /// The slab of the cheapest victim whose slot is not of (tenant, slot_bytes), and its value.
@@ -150,16 +156,22 @@ class Shard {
   std::uint64_t ghosts() const { return index_.ghosts(); }
 
  private:
-  struct Best {
-    EvictionPolicy* policy;
-    Victim victim;
+  struct OfTenant {
+    std::unique_ptr<EvictionPolicy> policy;
+    Budget* budget = nullptr;  ///< of the store
+  };
+  /// What is over, and whose blocks may leave for it.
+  struct Scope {
+    Budget& budget;
+    EvictionPolicy* only;  ///< null: those of every tenant
   };
   /// Where room for a block was found.
   enum class Room : std::uint8_t { kHere, kElsewhere, kNowhere };
   using Skip = absl::FunctionRef<bool(PolicyId)>;
 
   // shard.cc
-  EvictionPolicy& policy_of(TenantId tenant);
+  OfTenant& of_tenant(TenantId tenant);
+  EvictionPolicy& policy_of(TenantId tenant) { return *of_tenant(tenant).policy; }
   const RequestContext* context_of(std::optional<RequestId> request) const;
   Stamp stamp_now(std::uint32_t position) const;
   void touch_all(std::span<const TouchItem> touches, const RequestContext* context);
@@ -200,18 +212,21 @@ class Shard {
   bool answer_present(ReserveItem& item, EntryId found) const;
   bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
   bool charge(const ReserveItem& item, Time now);
+  bool has_room(const Scope& scope, Bytes slot_bytes, Time now);
   bool take_slot(const ReserveItem& item, Time now, SlotRef* slot);
   EntryId enter(const ReserveItem& item, EntryId known, const SlotRef& slot);
   void end_claim(EntryId id);
   void forget_claim(EntryId id);
 
   // shard_evict.cc
-  std::optional<Best> best_victim(Time now, Skip skip);
-  double cheapest_elsewhere() const;
-  Room make_room(Time now);
+  /// Units evicted in one call: a step stays short, the next batch or tick goes on.
+  static constexpr std::uint32_t kEvictionsStep = 1'024;
+  std::optional<Victim> best_victim(Time now, Skip skip);
+  Room make_room(const Scope& scope, Time now, std::uint32_t& steps, ShardSet& cheaper);
   bool evictable(PolicyId unit) const;
   bool evict_unit(PolicyId unit);
   void publish_cheapest(Time now);
+  Budget& budget_of(const Entry& entry) const;
   void free_slot(EntryId id);
   void free_block(EntryId id);
   bool hide(EntryId id, EraseCause cause, SlotRef* slot);
@@ -226,7 +241,7 @@ class Shard {
   NodeStore& store_;
   Index& index_;
   PolicyFactory make_policy_;
-  absl::flat_hash_map<TenantId, std::unique_ptr<EvictionPolicy>> policies_;
+  absl::flat_hash_map<TenantId, OfTenant> tenants_;
   absl::flat_hash_map<RequestId, RequestContext> requests_;
   absl::btree_set<std::pair<Time, EntryId>> claims_;
   absl::btree_set<std::pair<SessionId, EntryId>> claims_of_;  ///< the same, by session

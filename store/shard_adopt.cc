@@ -35,7 +35,8 @@ bool Shard::adopt(const SlotRef& slot, TenantId tenant) {
       set_length(entry, header.length, header.expiry_wall_ns != 0);
       entry.tenant_tier = tenant.value() << 8 | static_cast<std::uint32_t>(Tier::kHost);
       const Bytes slot_bytes = store_.slabs.slot_bytes(slot);
-      store_.ledger.charge(slot_bytes);
+      // Who is over then shrinks.
+      store_.charge(store_.tenants.of(tenant), slot_bytes, [](Budget&) { return true; });
       count_child(header, false);
       track(*id, slot_bytes, stamp_of(header.position), nullptr, Time{});
       const EntryWord word = EntryWord::unpack(entry.word.load(std::memory_order_relaxed));

@@ -13,8 +13,6 @@ namespace larder {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::infinity();
-/// Units evicted in one call: a step stays short, the next batch or tick goes on.
-constexpr std::uint32_t kEvictionsStep = 1'024;
 /// Slot of a quarantined block: it is not given back.
 constexpr std::uint64_t kSlotWithheld = ~0ULL;
 
@@ -37,55 +35,64 @@ bool Shard::evictable(PolicyId unit) const {
   });
 }
 
-std::optional<Shard::Best> Shard::best_victim(Time now, Skip skip) {
-  std::optional<Best> best;
-  for (auto& [tenant, policy] : policies_) {
-    const std::optional<Victim> victim = policy->victim(now, skip);
-    if (!victim) continue;
-    if (!best || victim->value < best->victim.value) best = Best{policy.get(), *victim};
+std::optional<Victim> Shard::best_victim(Time now, Skip skip) {
+  std::optional<Victim> best;
+  for (auto& [id, tenant] : tenants_) {
+    const std::optional<Victim> victim = tenant.policy->victim(now, skip);
+    if (victim && (!best || victim->value < best->value)) best = victim;
   }
   return best;
 }
 
-double Shard::cheapest_elsewhere() const {
-  double cheapest = kNothing;
-  for (std::uint32_t i = 0; i < store_.shards(); ++i) {
-    if (i == id_.value()) continue;
-    cheapest = std::min(cheapest, store_.cheapest[i].load(std::memory_order_relaxed));
-  }
-  return cheapest;
-}
-
 void Shard::publish_cheapest(Time now) {
-  const auto best = best_victim(now, [this](PolicyId unit) { return !evictable(unit); });
-  store_.cheapest[id_.value()].store(best ? best->victim.value : kNothing,
-                                     std::memory_order_relaxed);
+  double cheapest = kNothing;
+  for (auto& [id, tenant] : tenants_) {
+    const auto victim =
+        tenant.policy->victim(now, [this](PolicyId unit) { return !evictable(unit); });
+    const double value = victim ? victim->value : kNothing;
+    tenant.budget->publish(id_, value);
+    cheapest = std::min(cheapest, value);
+  }
+  store_.budget.publish(id_, cheapest);
 }
 
-Shard::Room Shard::make_room(Time now) {
-  for (std::uint32_t step = 0; step < kEvictionsStep; ++step) {
-    if (!store_.ledger.over()) return Room::kHere;
-    const auto best = best_victim(now, [this](PolicyId unit) { return !evictable(unit); });
+/// Takes at most `steps` steps, and counts them off. Who has a cheaper victim is added to
+/// `cheaper`.
+Shard::Room Shard::make_room(const Scope& scope, Time now, std::uint32_t& steps,
+                             ShardSet& cheaper) {
+  const auto skip = [this](PolicyId unit) { return !evictable(unit); };
+  const Ledger& ledger = scope.budget.ledger;
+  for (; steps > 0; --steps) {
+    if (!ledger.over()) return Room::kHere;
+    const auto best =
+        scope.only != nullptr ? scope.only->victim(now, skip) : best_victim(now, skip);
+    const double value = best ? best->value : kNothing;
     // Others compare with what this shard has now, not with what it had a batch ago.
-    store_.cheapest[id_.value()].store(best ? best->victim.value : kNothing,
-                                       std::memory_order_relaxed);
-    const double elsewhere = cheapest_elsewhere();
-    if (best && best->victim.value <= elsewhere) {
-      evict_unit(best->victim.id);  // leased just now: the next look skips it
+    scope.budget.publish(id_, value);
+    const Budget::Cheapest elsewhere = scope.budget.cheapest_besides(id_);
+    if (best && value <= elsewhere.value) {
+      evict_unit(best->id);  // leased just now: the next look skips it
       continue;
     }
-    if (elsewhere < kNothing) return Room::kElsewhere;
+    if (elsewhere.value < kNothing) {
+      cheaper.set(elsewhere.shard.value());
+      return Room::kElsewhere;
+    }
     free_removed(kRemovedStep);
-    return store_.ledger.over() ? Room::kNowhere : Room::kHere;
+    break;
   }
-  return store_.ledger.over() ? Room::kNowhere : Room::kHere;
+  return ledger.over() ? Room::kNowhere : Room::kHere;
 }
 
-bool Shard::evict_over(Time now) {
-  const Room room = make_room(now);
+ShardSet Shard::evict_over(Time now) {
+  ShardSet cheaper;
+  std::uint32_t steps = kEvictionsStep;
+  for (auto& [id, tenant] : tenants_)
+    make_room({*tenant.budget, tenant.policy.get()}, now, steps, cheaper);
+  make_room({store_.budget, nullptr}, now, steps, cheaper);
   index_.maintain();
   publish_cheapest(now);
-  return room == Room::kElsewhere;
+  return cheaper;
 }
 
 bool Shard::evict_unit(PolicyId unit) {
@@ -126,13 +133,18 @@ bool Shard::evict_unit(PolicyId unit) {
   return true;
 }
 
+Budget& Shard::budget_of(const Entry& entry) const {
+  return store_.tenants.of(TenantId(entry.tenant_tier >> 8));
+}
+
 void Shard::free_slot(EntryId id) {
-  const std::uint64_t packed = index_.entry(id).slot.load(std::memory_order_relaxed);
+  const Entry& entry = index_.entry(id);
+  const std::uint64_t packed = entry.slot.load(std::memory_order_relaxed);
   if (packed == kSlotWithheld) return;
   const SlotRef slot = unpack_slot(packed);
   store_.slabs.clear(slot);
   crash_point("evict");
-  store_.ledger.refund(store_.slabs.slot_bytes(slot));
+  store_.refund(budget_of(entry), store_.slabs.slot_bytes(slot));
   store_.pools.give(slot);
 }
 
@@ -143,8 +155,8 @@ void Shard::free_block(EntryId id) {
 
 std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uint32_t count,
                                      Time now) {
-  const auto it = policies_.find(tenant);
-  if (it == policies_.end()) return 0;
+  const auto it = tenants_.find(tenant);
+  if (it == tenants_.end()) return 0;
   const auto elsewhere = [&](PolicyId unit) {
     return all_of_unit(EntryId(unit.value()), [&](EntryId id) {
       const std::uint64_t slot = index_.entry(id).slot.load(std::memory_order_relaxed);
@@ -153,8 +165,8 @@ std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uin
   };
   std::uint32_t evicted = 0;
   for (std::uint32_t step = 0; step < count && step < kEvictionsStep; ++step) {
-    const auto victim =
-        it->second->victim(now, [&](PolicyId unit) { return elsewhere(unit) || !evictable(unit); });
+    const auto victim = it->second.policy->victim(
+        now, [&](PolicyId unit) { return elsewhere(unit) || !evictable(unit); });
     if (!victim) break;
     const std::uint64_t before = counters_.evictions;
     evict_unit(victim->id);
@@ -177,7 +189,7 @@ std::optional<SlabVictim> Shard::cheapest_slab(TenantId tenant, Bytes slot_bytes
   const auto best =
       best_victim(now, [&](PolicyId unit) { return !evictable(unit) || in_pool(unit); });
   if (!best) return std::nullopt;
-  return SlabVictim{slot_of(best->victim.id).slab, best->victim.value};
+  return SlabVictim{slot_of(best->id).slab, best->value};
 }
 
 bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limit) {
@@ -237,9 +249,10 @@ void Shard::quarantine(const BlockKey& key) {
   SlotRef slot;
   if (id == kNoEntry || !hide(id, EraseCause::kQuarantined, &slot)) return;
   counters_.quarantined += 1;
-  store_.ledger.refund(store_.slabs.slot_bytes(slot));
+  Entry& entry = index_.mutable_entry(id);
+  store_.refund(budget_of(entry), store_.slabs.slot_bytes(slot));
   store_.pools.forget(slot);
-  index_.mutable_entry(id).slot.store(kSlotWithheld, std::memory_order_relaxed);
+  entry.slot.store(kSlotWithheld, std::memory_order_relaxed);
   removed_.push_back(id);
 }
 

@@ -43,17 +43,22 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
     counters_.refused += 1;
     return ReserveOutcome::kRefused;
   }
+  Budget& tenant = *of_tenant(item.tenant).budget;
+  if (item.slot_bytes > tenant.ledger.capacity() ||
+      item.slot_bytes > store_.budget.ledger.capacity()) {
+    return ReserveOutcome::kTooLarge;
+  }
   if (!charge(item, now)) return ReserveOutcome::kNoSlot;
   SlotRef slot;
   if (!take_slot(item, now, &slot)) {
-    store_.ledger.refund(item.slot_bytes);
+    store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kNoSlot;
   }
   const bool returning = found != kNoEntry && uses_of(index_.entry(found)) > 0;
   const EntryId id = enter(item, found, slot);
   if (id == kNoEntry) {
     store_.pools.give(slot);
-    store_.ledger.refund(item.slot_bytes);
+    store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kFull;
   }
   crash_point("reserve");
@@ -116,17 +121,27 @@ bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContex
 }
 
 bool Shard::charge(const ReserveItem& item, Time now) {
-  const Bytes capacity = store_.ledger.capacity();
-  if (item.slot_bytes > capacity) return false;
-  store_.ledger.charge(item.slot_bytes);
-  if (!store_.ledger.over() || make_room(now) == Room::kHere) return true;
+  const OfTenant& tenant = of_tenant(item.tenant);
+  return store_.charge(*tenant.budget, item.slot_bytes, [&](Budget& budget) {
+    EvictionPolicy* const only = &budget == tenant.budget ? tenant.policy.get() : nullptr;
+    return has_room({budget, only}, item.slot_bytes, now);
+  });
+}
+
+bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
+  const Ledger& ledger = scope.budget.ledger;
+  if (!ledger.over()) return true;
+  ShardSet cheaper;  // told by evict_over(), which follows
+  std::uint32_t steps = kEvictionsStep;
+  const Room room = make_room(scope, now, steps, cheaper);
+  if (room == Room::kHere) return true;
+  if (room == Room::kNowhere && scope.only != nullptr) return false;  // a quota has no reserve then
   // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.
-  const Bytes reserve = item.slot_bytes <= limits::kReserveSlotMax
+  const Bytes capacity = ledger.capacity();
+  const Bytes reserve = slot_bytes <= limits::kReserveSlotMax
                             ? Bytes{capacity.count / limits::kReserveShare}
                             : Bytes{0};
-  if (store_.ledger.used() <= capacity + reserve) return true;
-  store_.ledger.refund(item.slot_bytes);
-  return false;
+  return ledger.used() <= capacity + reserve;
 }
 
 bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
@@ -135,8 +150,9 @@ bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
   // Memory that can be had costs no block; and while the ledger is over, what leaves is the
   // cheapest of the node, not of this shard.
-  if (store_.ledger.over() || store_.slabs.may_grow(item.tenant, item.slot_bytes) ||
-      store_.pools.has_spare_slab(item.tenant, item.slot_bytes)) {
+  if (store_.budget.ledger.over() || of_tenant(item.tenant).budget->ledger.over() ||
+      store_.slabs.may_grow(item.tenant, item.slot_bytes) ||
+      store_.has_spare_slab(item.tenant, item.slot_bytes)) {
     return false;
   }
   return evict_from_pool(item.tenant, item.slot_bytes, 1, now) > 0 &&

@@ -84,8 +84,9 @@ absl::Status another_of_this_place(SlabId id) {
 
 }  // namespace
 
-SlabStore::SlabStore(std::string dir, Bytes capacity)
+SlabStore::SlabStore(std::string dir, Bytes capacity, const TenantBudgets* tenants)
     : dir_(std::move(dir)),
+      tenants_(tenants),
       capacity_(capacity.count),
       by_id_(std::make_unique<std::atomic<Slab*>[]>(limits::kSlabsMax)) {}
 
@@ -169,8 +170,15 @@ absl::Status SlabStore::write_next_id(std::uint32_t next) {
 
 // -- growing and shrinking -----------------------------------------------------------------------
 
-std::uint32_t SlabStore::slots_per_slab(Bytes slot_bytes) const {
-  const std::uint64_t share = capacity_.load(std::memory_order_relaxed) / limits::kSlabsPerCapacity;
+std::optional<Bytes> SlabStore::quota_of(TenantId tenant) const {
+  return tenants_ == nullptr ? std::nullopt : tenants_->quota(tenant);
+}
+
+std::uint32_t SlabStore::slots_per_slab(TenantId tenant, Bytes slot_bytes) const {
+  std::uint64_t share = capacity_.load(std::memory_order_relaxed) / limits::kSlabsPerCapacity;
+  if (const auto quota = quota_of(tenant)) {
+    share = std::min(share, quota->count / limits::kSlabsPerQuota);
+  }
   std::uint64_t wanted = (share + slot_bytes.count - 1) / slot_bytes.count;
   // Whole pages: what would be left of the last one holds slots, too.
   const std::uint64_t length = (wanted * slot_bytes.count + kPage - 1) / kPage * kPage;
@@ -179,16 +187,20 @@ std::uint32_t SlabStore::slots_per_slab(Bytes slot_bytes) const {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(wanted, fitting)));
 }
 
-bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes) const {
+Bytes SlabStore::slab_bytes(TenantId tenant, Bytes slot_bytes) const {
+  return slot_bytes * slots_per_slab(tenant, slot_bytes);
+}
+
+bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up) const {
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
   if (slot_bytes.count > capacity) return false;
   MutexLock lock(&mutex_);
   if (slabs_.size() >= limits::kSlabsMax) return false;
+  if (!quota_allows(tenant, slot_bytes, given_up)) return false;
   // One slab of every other pool may stand beyond capacity, and one of this pool as it grows.
   std::uint64_t beyond = 0;
-  for (const auto& [name, count] : pool_slabs_) {
-    if (name == PoolName{tenant, slot_bytes}) continue;
-    beyond += name.second.count * slots_per_slab(name.second);
+  for (const auto& [name, slabs] : pool_slabs_) {
+    if (name != PoolName{tenant, slot_bytes}) beyond += slab_bytes(name.first, name.second).count;
   }
   const std::uint64_t total = total_bytes().count;
   const std::uint64_t counted = total - std::min(total, beyond);
@@ -196,11 +208,42 @@ bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes) const {
   return counted < capacity || (counted == capacity && slot_bytes <= limits::kReserveSlotMax);
 }
 
+SlabStore::TenantSlabs SlabStore::slabs_of(TenantId tenant, Bytes slot_bytes) const {
+  TenantSlabs all;
+  for (auto at = pool_slabs_.lower_bound({tenant, Bytes{0}});
+       at != pool_slabs_.end() && at->first.first == tenant; ++at) {
+    all.bytes = all.bytes + at->second.bytes;
+    const Bytes other = at->first.second;
+    if (other != slot_bytes) all.beyond = all.beyond + slab_bytes(tenant, other);
+  }
+  return all;
+}
+
+/// As may_grow() for the node. But a client chooses slot sizes: what they may take beyond the quota
+/// has a bound.
+bool SlabStore::quota_allows(TenantId tenant, Bytes slot_bytes, Bytes given_up) const {
+  const std::optional<Bytes> quota = quota_of(tenant);
+  if (!quota) return true;
+  if (slot_bytes > *quota) return false;
+  if (slab_bytes(tenant, slot_bytes) <= given_up) return true;
+  const TenantSlabs slabs = slabs_of(tenant, slot_bytes);
+  const Bytes beyond = std::min({slabs.bytes, slabs.beyond, Bytes{quota->count / 2}});
+  const Bytes counted = slabs.bytes - beyond;
+  return counted < *quota || (counted == *quota && slot_bytes <= limits::kReserveSlotMax);
+}
+
+bool SlabStore::below_quota(TenantId tenant) const {
+  const std::optional<Bytes> quota = quota_of(tenant);
+  if (!quota) return true;
+  MutexLock lock(&mutex_);
+  return slabs_of(tenant, Bytes{0}).bytes < *quota;
+}
+
 Bytes SlabStore::excess() const {
   MutexLock lock(&mutex_);
   std::uint64_t allowed = capacity_.load(std::memory_order_relaxed);
-  for (const auto& [name, count] : pool_slabs_)
-    allowed += 2 * name.second.count * slots_per_slab(name.second);
+  for (const auto& [name, slabs] : pool_slabs_)
+    allowed += 2 * slab_bytes(name.first, name.second).count;
   const std::uint64_t total = total_bytes().count;
   return {total - std::min(total, allowed)};
 }
@@ -229,7 +272,9 @@ void SlabStore::put_into_service(std::unique_ptr<Slab> slab) {
   Slab* raw = slab.get();
   std::atomic<Slab*>& place = by_id_[raw->id().value() % limits::kSlabsMax];
   LARDER_ASSERT(place.load(std::memory_order_relaxed) == nullptr);
-  pool_slabs_[{raw->tenant(), raw->slot_bytes()}] += 1;
+  PoolSlabs& pool = pool_slabs_[{raw->tenant(), raw->slot_bytes()}];
+  pool.count += 1;
+  pool.bytes = pool.bytes + raw->bytes();
   total_bytes_.fetch_add(raw->bytes().count, std::memory_order_relaxed);
   slabs_.emplace(raw->id(), std::move(slab));
   place.store(raw, std::memory_order_release);
@@ -249,7 +294,7 @@ absl::StatusOr<Slab*> SlabStore::create(TenantId tenant, const std::string& tena
                                             .tenant = tenant,
                                             .tenant_name = tenant_name,
                                             .slot_bytes = slot_bytes,
-                                            .slots = slots_per_slab(slot_bytes)}));
+                                            .slots = slots_per_slab(tenant, slot_bytes)}));
   Slab* raw = slab.get();
   MutexLock lock(&mutex_);
   put_into_service(std::move(slab));
@@ -266,8 +311,9 @@ absl::Status SlabStore::retire(SlabId id) {
     slab.raise_generations();
     by_id_[id.value() % limits::kSlabsMax].store(nullptr, std::memory_order_release);
     total_bytes_.fetch_sub(slab.bytes().count, std::memory_order_relaxed);
-    const PoolName name{slab.tenant(), slab.slot_bytes()};
-    if (--pool_slabs_[name] == 0) pool_slabs_.erase(name);
+    const auto pool = pool_slabs_.find({slab.tenant(), slab.slot_bytes()});
+    pool->second.bytes = pool->second.bytes - slab.bytes();
+    if (--pool->second.count == 0) pool_slabs_.erase(pool);
     retired = &slab;
     retired_.insert(std::move(node));
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "store/mutex.h"
 #include "store/slab.h"
 #include "store/slot_ops.h"
+#include "store/tenant_budgets.h"
 #include "store/types.h"
 
 namespace larder {
@@ -35,7 +37,8 @@ struct SlabFds {
 /// store's end. Ids only grow, over restarts too.
 class SlabStore {
  public:
-  SlabStore(std::string dir, Bytes capacity);
+  /// `tenants`, which outlives the store, knows quotas; null: nobody has one.
+  SlabStore(std::string dir, Bytes capacity, const TenantBudgets* tenants = nullptr);
   ~SlabStore();
 
   struct OpenReport {
@@ -53,8 +56,12 @@ class SlabStore {
   /// what is free. Does not look at may_grow().
   absl::StatusOr<Slab*> create(TenantId tenant, const std::string& tenant_name, Bytes slot_bytes);
   /// Whether a slab more for (tenant, slot_bytes) keeps the slabs within capacity, one slab a
-  /// (tenant, slot size) beyond it, and the reserve.
-  bool may_grow(TenantId tenant, Bytes slot_bytes) const;
+  /// (tenant, slot size) beyond it, and the reserve; and those of a tenant that has a quota within
+  /// that, one slab for each other slot size (half the quota at most) and the reserve. Its slabs
+  /// `given_up` for this one may always be made anew, as far as the quota goes.
+  bool may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up = {}) const;
+  /// Whether the tenant's slabs take less than its quota: only then may it have slabs of others.
+  bool below_quota(TenantId tenant) const;
   /// Bytes of slabs beyond capacity and what may_grow() allows besides: what is to leave when the
   /// capacity was lowered.
   Bytes excess() const;
@@ -90,15 +97,30 @@ class SlabStore {
   Bytes total_bytes() const { return {total_bytes_.load(std::memory_order_relaxed)}; }
   Bytes retired_bytes() const;
 
-  /// Slots that a slab of such slots gets: capacity / 64, whole slots, at most 64 MiB, at least
-  /// one.
-  std::uint32_t slots_per_slab(Bytes slot_bytes) const;
+  /// Slots that a slab of such slots gets: capacity / 64 (of a tenant that has a quota, quota / 16
+  /// if that is less), whole slots, at most 64 MiB, at least one.
+  std::uint32_t slots_per_slab(TenantId tenant, Bytes slot_bytes) const;
   void set_capacity(Bytes capacity) { capacity_.store(capacity.count, std::memory_order_relaxed); }
   const std::string& dir() const { return dir_; }
 
  private:
   using PoolName = std::pair<TenantId, Bytes>;
+  /// Slabs of a (tenant, slot size) in service.
+  struct PoolSlabs {
+    std::uint32_t count = 0;
+    Bytes bytes;
+  };
+  struct TenantSlabs {
+    Bytes bytes;
+    Bytes beyond;  ///< what they may take beyond the quota: one slab for each other slot size
+  };
 
+  std::optional<Bytes> quota_of(TenantId tenant) const;
+  Bytes slab_bytes(TenantId tenant, Bytes slot_bytes) const;
+  TenantSlabs slabs_of(TenantId tenant, Bytes slot_bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool quota_allows(TenantId tenant, Bytes slot_bytes, Bytes given_up) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void put_into_service(std::unique_ptr<Slab> slab) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<SlabId> take_id() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status read_next_id(std::uint32_t seen_max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -106,14 +128,14 @@ class SlabStore {
   void set_aside(SlabId id, const absl::Status& why, OpenReport& report);
 
   const std::string dir_;
+  const TenantBudgets* const tenants_;
   std::atomic<std::uint64_t> capacity_;
   std::atomic<std::uint64_t> total_bytes_{0};
   std::unique_ptr<std::atomic<Slab*>[]> by_id_;
   mutable Mutex mutex_;
   std::map<SlabId, std::unique_ptr<Slab>> slabs_ ABSL_GUARDED_BY(mutex_);
   std::map<SlabId, std::unique_ptr<Slab>> retired_ ABSL_GUARDED_BY(mutex_);
-  /// Slabs of each (tenant, slot size) in service.
-  std::map<PoolName, std::uint32_t> pool_slabs_ ABSL_GUARDED_BY(mutex_);
+  std::map<PoolName, PoolSlabs> pool_slabs_ ABSL_GUARDED_BY(mutex_);
   std::uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::uint32_t written_next_id_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -126,7 +126,7 @@ std::vector<SlotPools::SlabUse> SlotPools::slabs_of_others(TenantId tenant,
     for (const auto& [id, share] : pool->shares) {
       if (share.closed) continue;
       const double slots = std::max(1U, share.slots);
-      found.push_back({id, (slots - share.free) / slots});
+      found.push_back({id, (slots - share.free) / slots, name.first});
     }
   }
   std::sort(found.begin(), found.end(), [](const SlabUse& a, const SlabUse& b) {
@@ -139,10 +139,11 @@ std::vector<SlotPools::SlabUse> SlotPools::all_slabs() const {
   return slabs_of_others({}, Bytes{0});  // no pool has slots of no bytes
 }
 
-bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes) const {
+bool SlotPools::has_spare_slab(TenantId tenant, Bytes slot_bytes, Whose whose) const {
   MutexLock lock(&mutex_);
   for (const auto& [name, pool] : pools_) {
     if (name == Name{tenant, slot_bytes}) continue;
+    if (whose == Whose::kOwn && name.first != tenant) continue;
     MutexLock pool_lock(&pool->mutex);
     std::size_t slab_slots = 0;
     for (const auto& [id, share] : pool->shares) {

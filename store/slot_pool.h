@@ -17,6 +17,9 @@
 
 namespace larder {
 
+/// Slabs of whom: of the asking tenant, or of all.
+enum class Whose : std::uint8_t { kOwn, kAnybodys };
+
 /// The free slots of every (tenant, slot size), last in first out: a slot just freed is warm.
 ///
 /// Owns numbers only, no memory. Any thread. A mutex a pool, held for a few moves: shards meet here
@@ -50,13 +53,15 @@ class SlotPools {
   struct SlabUse {
     SlabId id;
     double busy = 0;  ///< share of its slots in use
+    TenantId tenant;
   };
   /// Open slabs of other pools, the emptier first.
   std::vector<SlabUse> slabs_of_others(TenantId tenant, Bytes slot_bytes) const;
   std::vector<SlabUse> all_slabs() const;
 
-  /// Whether another pool has as many free slots as a slab of it: emptying one costs it little.
-  bool has_spare_slab(TenantId tenant, Bytes slot_bytes) const;
+  /// Whether another pool, `whose`, has as many free slots as a slab of it: emptying one costs it
+  /// little.
+  bool has_spare_slab(TenantId tenant, Bytes slot_bytes, Whose whose = Whose::kAnybodys) const;
 
   std::uint32_t free_count(TenantId tenant, Bytes slot_bytes) const;
   /// Slots of the pool, free or not.

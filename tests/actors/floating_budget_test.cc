@@ -1,6 +1,6 @@
-// Capacity belongs to the node: shards that share it by the values of their victims keep what one
-// shard would keep. Desks, their mailboxes and the slab actor run in one thread, in an order drawn
-// from a seed.
+// Capacity belongs to the node, a quota to the tenant: shards that share one by the values of their
+// victims keep what one shard would keep. Desks, their mailboxes and the slab actor run in one
+// thread, in an order drawn from a seed.
 
 #include <algorithm>
 #include <cmath>
@@ -28,13 +28,20 @@ constexpr Time kNow = Time(std::chrono::hours(1));
 constexpr TenantId kTenant{1};
 constexpr Bytes kSlot{256};
 
+/// What holds `blocks` blocks: the node, or the tenant on a node of four times as many.
+enum class Holds : std::uint8_t { kByNode, kByTenant };
+
 class Cluster {
  public:
-  Cluster(std::size_t blocks, std::uint32_t shards, std::uint64_t seed)
-      : rng_(seed), mailboxes_(shards) {
-    store_ = std::make_unique<NodeStore>(NodeStore::Options{
-        .runtime_dir = dir_.path(), .capacity = kSlot * blocks, .shards = shards});
+  Cluster(std::size_t blocks, Holds holds, std::uint32_t shards)
+      : rng_(shards), mailboxes_(shards) {
+    const Bytes limit = kSlot * blocks;
+    store_ = std::make_unique<NodeStore>(
+        NodeStore::Options{.runtime_dir = dir_.path(),
+                           .capacity = holds == Holds::kByNode ? limit : limit * 4,
+                           .shards = shards});
     BOOST_REQUIRE(store_->open([](const std::string&) { return kTenant; }).ok());
+    if (holds == Holds::kByTenant) store_->tenants.set_quota(kTenant, limit);
     for (std::uint32_t i = 0; i < shards; ++i)
       desks_.push_back(make_desk(i));
     slab_desk_ = std::make_unique<SlabDesk>(*store_, slab_hooks());
@@ -66,7 +73,7 @@ class Cluster {
   }
   /// Blocks that found no slot.
   std::size_t lost() const { return lost_; }
-  std::size_t used_blocks() const { return store_->ledger.used().count / kSlot.count; }
+  std::size_t used_blocks() const { return store_->budget.ledger.used().count / kSlot.count; }
 
  private:
   std::unique_ptr<ShardDesk> make_desk(std::uint32_t i) {
@@ -74,11 +81,9 @@ class Cluster {
     hooks.need_slots = [this, i](const PoolName& pool, std::uint32_t count) {
       slab_actor_.push_back([this, i, pool, count] { provide(pool, ShardId(i), count); });
     };
-    hooks.poke_cheapest = [this] {
-      std::size_t best = 0;
-      for (std::size_t s = 1; s < store_->cheapest.size(); ++s)
-        if (store_->cheapest[s] < store_->cheapest[best]) best = s;
-      mailboxes_[best].push_back([this, best] { desks_[best]->evict_over(kNow); });
+    hooks.poke = [this](ShardId other) {
+      mailboxes_[other.value()].push_back(
+          [this, other] { desks_[other.value()]->evict_over(kNow); });
     };
     return std::make_unique<ShardDesk>(
         std::make_unique<Shard>(ShardId(i), *store_, [] { return std::make_unique<LruPolicy>(); }),
@@ -253,10 +258,11 @@ struct Played {
 };
 
 /// The conversation trace (`limit` requests, 0: all) at 10,000 blocks.
-Played play(std::uint32_t shards, std::uint64_t limit, Messages messages) {
+Played play(std::uint32_t shards, std::uint64_t limit, Messages messages,
+            Holds holds = Holds::kByNode) {
   const auto trace = read_trace(std::string(LARDER_TRACES "/conversation_trace.jsonl.zst"), limit);
   BOOST_REQUIRE(trace.ok());
-  Cluster cluster(10'000, shards, shards);
+  Cluster cluster(10'000, holds, shards);
   Played played;
   for (const TraceRequest& request : *trace) {
     played.hits += cluster.serve(request);
@@ -288,6 +294,19 @@ BOOST_DATA_TEST_CASE(many_shards_stay_within_a_thousandth_while_messages_are_und
                      boost::unit_test::data::make({2U, 4U, 16U}), shards) {
   const Played one = play(1, kSomeRequests, kSettled);
   const Played many = play(shards, kSomeRequests, kUnderWay);
+  const auto apart = static_cast<double>(many.hits) - static_cast<double>(one.hits);
+  BOOST_TEST(std::abs(apart) <= 0.001 * static_cast<double>(one.references));
+}
+
+BOOST_AUTO_TEST_CASE(a_quota_keeps_what_a_capacity_of_that_size_keeps) {
+  BOOST_TEST(play(1, 0, kSettled, Holds::kByTenant).hits == 61'046U);
+}
+
+BOOST_DATA_TEST_CASE(many_shards_keep_of_a_quota_what_one_keeps,
+                     boost::unit_test::data::make({2U, 4U, 16U}), shards) {
+  const Played one = play(1, kSomeRequests, kSettled);
+  BOOST_TEST(play(shards, kSomeRequests, kSettled, Holds::kByTenant).hits == one.hits);
+  const Played many = play(shards, kSomeRequests, kUnderWay, Holds::kByTenant);
   const auto apart = static_cast<double>(many.hits) - static_cast<double>(one.hits);
   BOOST_TEST(std::abs(apart) <= 0.001 * static_cast<double>(one.references));
 }

@@ -24,7 +24,7 @@ struct TwoShards : sim::StoreFixture, sim::DeterministicSystem {
       made.slabs = nobody;
       made.now = [] { return sim::kStart; };
       made.wall_ns = [] { return 0; };
-      made.poke_cheapest = [] {};
+      made.poke = [](ShardId) {};
       return made;
     };
     options.log = [this](const std::string& line) { log.push_back(line); };
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(an_abort_that_dies_with_its_shard_comes_back_to_be_sent_aga
   run();
 
   BOOST_TEST((state(1) == EntryState::kFree));
-  BOOST_TEST(store->ledger.used().count == 0U);
+  BOOST_TEST(store->budget.ledger.used().count == 0U);
   lost_aborts.clear();
   BOOST_TEST((answers() == std::pair{0, 0}));
   BOOST_TEST(lost_aborts.empty());
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_shard_may_die_again_and_again) {
   ports.send(ShardId(0), gone);
   run();
   BOOST_TEST(gone->erased == std::vector<std::uint8_t>{1});
-  BOOST_TEST(store->ledger.used().count == 0U);
+  BOOST_TEST(store->budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(nobody_makes_a_shard_anew_once_the_node_has_ended) {

@@ -34,7 +34,7 @@ struct OneShard : sim::StoreFixture, sim::DeterministicSystem {
     options.slabs = slabs;
     options.now = [this] { return now; };
     options.wall_ns = [] { return 0; };
-    options.poke_cheapest = [] {};
+    options.poke = [](ShardId) {};
     shard = system.spawn(shard_actor, std::move(options));
     run();
   }

@@ -27,7 +27,7 @@ struct Desk {
       asked.push_back(count);
       last = pool;
     };
-    hooks.poke_cheapest = [] {};
+    hooks.poke = [](ShardId) {};
     desk = std::make_unique<ShardDesk>(
         std::make_unique<Shard>(ShardId(0), *store, [] { return std::make_unique<LruPolicy>(); }),
         std::move(hooks));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_was_given_up_reserves_nothing) {
   d.desk->reserve(call, kStart);
 
   BOOST_TEST(call->answered);
-  BOOST_TEST(d.store->ledger.used().count == 0U);
+  BOOST_TEST(d.store->budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_dying_desk_answers_what_is_parked) {

@@ -42,21 +42,36 @@ struct Desk : sim::StoreFixture {
   }
 
   /// Reserves and commits as the shard actor would, asking for slots as needed.
-  std::vector<ReserveItem> put(std::uint64_t first, std::uint64_t count, Bytes length) {
+  std::vector<ReserveItem> put(std::uint64_t first, std::uint64_t count, Bytes length,
+                               TenantId tenant = TenantId(0)) {
     auto call = reserve(first, count);
     for (ReserveItem& item : call->items) {
       store->sequence += 1;  // each newer than the one before
       item.length = item.slot_bytes = length;
+      item.tenant = tenant;
       for (int tries = 0; tries < 4 && item.outcome == ReserveOutcome::kNoSlot; ++tries) {
         shard.reserve({&item, 1}, std::nullopt, sim::kStart);
         if (item.outcome != ReserveOutcome::kNoSlot) break;
-        if (!desk->provide({TenantId(0), length}, 1, sim::kStart)) break;
+        if (!desk->provide({tenant, length}, 1, sim::kStart)) break;
       }
       if (item.outcome != ReserveOutcome::kReserved) continue;
       store->slabs.seal(item.slot, 1);
       store->indexes[0]->commit(item.entry, item.entry_generation);
     }
     return call->items;
+  }
+
+  std::uint64_t there(std::uint64_t first, std::uint64_t count) {
+    std::uint64_t found = 0;
+    for (std::uint64_t n = first; n < first + count; ++n)
+      found += state(n) == EntryState::kCommitted ? 1 : 0;
+    return found;
+  }
+  Bytes slab_bytes(TenantId tenant) const {
+    Bytes sum;
+    for (const auto& usage : store->pools.usage())
+      if (usage.tenant == tenant) sum = sum + usage.slot_bytes * usage.slots;
+    return sum;
   }
 
   Shard shard;
@@ -72,7 +87,7 @@ BOOST_FIXTURE_TEST_SUITE(slab_desk, Desk)
 
 BOOST_AUTO_TEST_CASE(slabs_are_made_while_capacity_allows_and_no_more_than_one_beyond) {
   put(1, sim::kSlots + 100, sim::kSlot);
-  BOOST_TEST(store->ledger.used().count == (sim::kSlot * sim::kSlots).count);
+  BOOST_TEST(store->budget.ledger.used().count == (sim::kSlot * sim::kSlots).count);
   // One slab, and the reserve.
   BOOST_TEST(store->slabs.total_bytes().count <=
              (sim::kSlot * (sim::kSlots + 16 + sim::kSlots / 100)).count);
@@ -91,19 +106,19 @@ BOOST_AUTO_TEST_CASE(a_slab_of_another_pool_is_emptied_announced_and_made_anew) 
   BOOST_TEST(!announced.empty());
   for (const SlabId slab : announced)
     BOOST_TEST(store->slabs.find(slab) == nullptr);
-  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+  BOOST_TEST((store->budget.ledger.used() <= store->budget.ledger.capacity()));
 }
 
 BOOST_AUTO_TEST_CASE(when_all_is_held_nothing_is_provided_and_nothing_leaks) {
   const auto items = put(1, sim::kSlots, sim::kSlot);
   for (const ReserveItem& item : items)
     BOOST_REQUIRE(store->indexes[0]->lease(item.entry, item.key).has_value());
-  const Bytes used = store->ledger.used();
+  const Bytes used = store->budget.ledger.used();
 
   BOOST_TEST(!desk->provide({TenantId(0), kOther}, 4, sim::kStart));
   BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot}, 4, sim::kStart));
 
-  BOOST_TEST((store->ledger.used() == used));
+  BOOST_TEST((store->budget.ledger.used() == used));
   BOOST_TEST(announced.empty());
   for (const ReserveItem& item : items)
     store->indexes[0]->release(item.entry);
@@ -123,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_lower_capacity_gives_memory_back_but_what_is_read) {
     desk->upkeep(sim::kStart);
 
   BOOST_TEST(store->slabs.total_bytes().count <= before.count / 4);
-  BOOST_TEST((store->ledger.used() <= store->ledger.capacity()));
+  BOOST_TEST((store->budget.ledger.used() <= store->budget.ledger.capacity()));
   BOOST_TEST((state(1) == EntryState::kCommitted));
   store->indexes[0]->release(held->entry);
   // And it grows again.
@@ -131,6 +146,59 @@ BOOST_AUTO_TEST_CASE(a_lower_capacity_gives_memory_back_but_what_is_read) {
   desk->upkeep(sim::kStart);
   for (const ReserveItem& item : put(20'000, sim::kSlots / 2, sim::kSlot))
     BOOST_TEST((item.outcome == ReserveOutcome::kReserved));
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_at_its_quota_may_change_its_slot_size_and_takes_no_slab_of_others) {
+  constexpr TenantId kLimited{1};
+  constexpr std::uint64_t kQuotaSlots = 256;
+  constexpr Bytes kLarge{16 * 4096};
+  constexpr std::uint64_t kOthers = 100'000;
+  store->tenants.set_quota(kLimited, sim::kSlot * kQuotaSlots);
+  put(kOthers, sim::kSlots - kQuotaSlots, sim::kSlot);  // the node will be full
+  for (int turn = 0; turn < 3; ++turn) {
+    const std::uint64_t first = 1 + 1'000 * static_cast<std::uint64_t>(turn);
+    for (const ReserveItem& item : put(first, 300, sim::kSlot, kLimited))
+      BOOST_REQUIRE((item.outcome == ReserveOutcome::kReserved));
+    BOOST_TEST(there(first, 300) >= kQuotaSlots * 15 / 16);
+    for (const ReserveItem& item : put(first + 500, 40, kLarge, kLimited))
+      BOOST_REQUIRE((item.outcome == ReserveOutcome::kReserved));
+    BOOST_TEST(there(first + 500, 40) >= 15U);  // of the 16 that fit
+    BOOST_TEST((slab_bytes(kLimited) <= sim::kSlot * (kQuotaSlots * 3 / 2 + 32)));
+  }
+  BOOST_TEST(there(kOthers, sim::kSlots - kQuotaSlots) == sim::kSlots - kQuotaSlots);
+  BOOST_TEST(store->tenants.used(kLimited) <= sim::kSlot * kQuotaSlots);
+}
+
+BOOST_AUTO_TEST_CASE(a_quota_that_comes_late_costs_a_change_of_size_no_more_than_what_it_takes) {
+  constexpr Bytes kLarge{16 * 4096};
+  const TenantId tenant(0);
+  put(1, sim::kSlots, sim::kSlot, tenant);
+  store->tenants.set_quota(tenant, sim::kSlot * 512);
+  shard.evict_over(sim::kStart);
+  BOOST_TEST(there(513, 512) == 512U);  // in slabs of twice the quota
+
+  for (const ReserveItem& item : put(10'000, 1, kLarge, tenant))
+    BOOST_TEST((item.outcome == ReserveOutcome::kReserved));
+  BOOST_TEST(there(513, 512) >= 512U - 2 * 16);
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_that_is_held_at_its_quota_gets_nothing_and_nothing_of_others_leaves) {
+  constexpr TenantId kLimited{1};
+  store->tenants.set_quota(kLimited, sim::kSlot * 64);
+  put(100'000, sim::kSlots - 64, sim::kSlot);  // the node is full
+  const auto items = put(1, 64, sim::kSlot, kLimited);
+  for (const ReserveItem& item : items)
+    BOOST_REQUIRE(store->indexes[0]->lease(item.entry, item.key).has_value());
+
+  BOOST_TEST(!desk->provide({kLimited, sim::kSlot}, 4, sim::kStart));
+  BOOST_TEST(!desk->provide({kLimited, kOther}, 4, sim::kStart));
+  BOOST_TEST(!desk->provide({kLimited, sim::kSlot * 65}, 1, sim::kStart));
+
+  BOOST_TEST(store->tenants.used(kLimited) == sim::kSlot * 64);
+  BOOST_TEST(there(100'000, sim::kSlots - 64) == sim::kSlots - 64);
+  for (const ReserveItem& item : items)
+    store->indexes[0]->release(item.entry);
+  BOOST_TEST(desk->provide({kLimited, kOther}, 4, sim::kStart));
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_larger_than_the_capacity_is_refused_at_once) {

@@ -1,6 +1,6 @@
 // The small files that a daemon reads at its start, chosen by the first byte: the node's identity,
-// its namespaces, its tokens. Whatever stands in them: no crash, no exception; what was accepted
-// keeps its rules, and what is written again is read again.
+// its namespaces, its tokens, its tenants' limits. Whatever stands in them: no crash, no exception;
+// what was accepted keeps its rules, and what is written again is read again.
 
 #include <algorithm>
 #include <string>
@@ -10,6 +10,7 @@
 
 #include "actors/namespace_table.h"
 #include "actors/runtime_dir.h"
+#include "actors/tenant_limits.h"
 #include "actors/token_table.h"
 #include "store/assert.h"
 #include "store/node_store.h"
@@ -113,6 +114,21 @@ void tokens(const std::string& text) {
       NamespaceTable::load(dir.path() + "/namespaces", NamespaceTable::hooks_of(store)).ok());
 }
 
+void tenant_limits(const std::string& text) {
+  const auto limits = TenantLimits::load(clean_dir().file("tenants", text));
+  if (!limits.ok()) {
+    LARDER_ASSERT(limits.status().message().find("line") != std::string::npos ||
+                  text.size() > TenantLimits::kFileMax.count);
+    return;
+  }
+  const TenantLimits::Limits& named = limits->of("a-tenant-of-the-seeds");
+  if (named != TenantLimits::Limits{}) reached.past();
+  for (const auto& one : {named, limits->of("somebody")}) {
+    LARDER_ASSERT(one.share >= 1 && one.share <= TenantLimits::kShareMax);
+    LARDER_ASSERT(!one.host || one.host->count <= 1ULL << 53);
+  }
+}
+
 }  // namespace
 }  // namespace larder
 
@@ -120,15 +136,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   larder::reached.input();
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
     case 0:
       larder::node_identity(text);
       break;
     case 1:
       larder::namespaces(text);
       break;
-    default:
+    case 2:
       larder::tokens(text);
+      break;
+    default:
+      larder::tenant_limits(text);
   }
   return 0;
 }

@@ -60,6 +60,19 @@ FILES = {  # the first character says which file: see files_fuzz.cc
     "tokens_twice": "2a-token-of-the-seeds a\na-token-of-the-seeds b\n",
     "tokens_long_tenant": "2a-token-of-the-seeds " + "t" * 256 + "\n",
     "tokens_latin1": b"2a-token-of-the-seeds caf\xe9\n",
+    "tenants_whole": "3a-tenant-of-the-seeds host=1.5GiB share=4 # both\n* host=0\n\n# nothing\nother share=1000\n",
+    "tenants_host": "3a-tenant-of-the-seeds host=64K",
+    "tenants_none": "3a-tenant-of-the-seeds\n",
+    "tenants_no_tenant": "3host=1\n",
+    "tenants_word": "3a-tenant-of-the-seeds disk=1\n",
+    "tenants_host_twice": "3a-tenant-of-the-seeds host=1 host=2\n",
+    "tenants_size": "3a-tenant-of-the-seeds host=1X\n",
+    "tenants_share": "3a-tenant-of-the-seeds share=1001\n",
+    "tenants_share_twice": "3a-tenant-of-the-seeds share=1 share=2\n",
+    "tenants_twice": "3* host=1\n* host=2\n",
+    "tenants_long": "3" + "t" * 256 + " host=1\n",
+    "tenants_lines": "3" + "\n" * 4097,
+    "tenants_latin1": b"3caf\xe9 host=1\n",
 }
 
 PART = "\x1e"  # between file, variables and arguments: see config_fuzz.cc

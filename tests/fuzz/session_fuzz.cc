@@ -450,9 +450,9 @@ class Run : SessionFrames {
     LARDER_ASSERT(sim::held_in(node_->store()) == sim::Held{});
     LARDER_ASSERT(context.sessions.load() == 0);
     LARDER_ASSERT(context.pinned_bytes.load() == 0);
-    LARDER_ASSERT(sim::whole_bytes(node_->store()) == node_->store().ledger.used());
+    LARDER_ASSERT(sim::whole_bytes(node_->store()) == node_->store().budget.ledger.used());
     node_->evict_all(now_);
-    LARDER_ASSERT(node_->store().ledger.used() == Bytes{0});
+    LARDER_ASSERT(node_->store().budget.ledger.used() == Bytes{0});
     for (const SlotPools::Usage& pool : node_->store().pools.usage())
       LARDER_ASSERT(pool.free == pool.slots);
   }

@@ -68,12 +68,8 @@ std::unique_ptr<ShardDesk> DeskShards::make_desk(ShardId id) {
   hooks.need_slots = [this, id](const PoolName& pool, std::uint32_t count) {
     post(slabs_queue(), [this, pool, id, count] { provide(pool, id, count); });
   };
-  hooks.poke_cheapest = [this] {
-    std::uint32_t best = 0;
-    for (std::uint32_t i = 1; i < store_.shards(); ++i) {
-      if (store_.cheapest[i].load() < store_.cheapest[best].load()) best = i;
-    }
-    post_shard(ShardId(best), [this](ShardDesk& desk) { desk.evict_over(now_()); });
+  hooks.poke = [this](ShardId other) {
+    post_shard(other, [this](ShardDesk& desk) { desk.evict_over(now_()); });
   };
   return std::make_unique<ShardDesk>(
       std::make_unique<Shard>(id, store_, [] { return std::make_unique<LruPolicy>(); }),

@@ -33,6 +33,7 @@ SessionNode::SessionNode(const Options& options)
                                  .shards = *shards_,
                                  .tenants = *shards_,
                                  .tokens = tokens_,
+                                 .tenant_limits = tenant_limits_,
                                  .tls = tls_,
                                  .metrics = metrics_,
                                  .counters_of_shards = counters_,

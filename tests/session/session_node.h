@@ -42,6 +42,7 @@ class SessionNode {
   NodeContext& context() { return *context_; }
   NodeStore& store() { return store_; }
   Live<TokenTable>& tokens() { return tokens_; }
+  Live<TenantLimits>& tenant_limits() { return tenant_limits_; }
   NodeMetrics& metrics() { return metrics_; }
   void set_config(const Config& config) { config_.set(config); }
   std::vector<std::string> log();
@@ -60,6 +61,7 @@ class SessionNode {
   NodeStore store_;
   NodeMetrics metrics_;
   Live<TokenTable> tokens_{TokenTable()};
+  Live<TenantLimits> tenant_limits_{TenantLimits()};
   Live<std::shared_ptr<const TlsContext>> tls_{nullptr};
   std::vector<std::unique_ptr<ShardCounters>> counters_;
   std::shared_ptr<NamespaceTable> namespaces_;

@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_put_given_up_while_its_shard_dies_leaves_no_slot_behind) 
   client->settle(now);
 
   BOOST_TEST(sim::held_in(node.store()).filling == 0U);
-  BOOST_TEST(node.store().ledger.used().count == 0U);
+  BOOST_TEST(node.store().budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

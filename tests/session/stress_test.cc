@@ -358,9 +358,9 @@ void check_nothing_is_held(sim::SessionNode& node) {
   // All of it can be had: nothing is charged that is not a block.
   node.stop();
   BOOST_TEST(sim::held_in(node.store()).claimed == 0U);
-  BOOST_TEST(sim::whole_bytes(node.store()).count == node.store().ledger.used().count);
+  BOOST_TEST(sim::whole_bytes(node.store()).count == node.store().budget.ledger.used().count);
   node.evict_all(Time());
-  BOOST_TEST(node.store().ledger.used().count == 0U);
+  BOOST_TEST(node.store().budget.ledger.used().count == 0U);
   for (const SlotPools::Usage& pool : node.store().pools.usage())
     BOOST_TEST(pool.free == pool.slots);
 }

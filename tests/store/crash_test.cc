@@ -117,7 +117,7 @@ BOOST_DATA_TEST_CASE(a_restart_finds_whole_blocks_and_growing_generations,
   Life life(dir.path());
   BOOST_TEST(life.report.slots_quarantined == 0U);
   BOOST_TEST(life.report.slabs.slabs_set_aside == 0U);
-  BOOST_TEST(life.store.ledger.used() <= kCapacity);
+  BOOST_TEST(life.store.budget.ledger.used() <= kCapacity);
   check_bytes(life);
   for (const auto& [slot, generation] : life.generations())
     BOOST_TEST(generation >= before[slot]);

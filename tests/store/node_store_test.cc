@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(committed_blocks_come_back_and_nothing_else) {
   Restarted next(node, 3);
 
   BOOST_TEST(next.adopted == 34);
-  BOOST_TEST(next.store.ledger.used() == kSlot * 34);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot * 34);
   for (const auto& [n, there] : before)
     BOOST_TEST(next.has(key_of(n)) == there, "block " << n);
   BOOST_TEST(next.store.pools.free_count(kTenant, kSlot) + 34 ==
@@ -103,9 +103,27 @@ BOOST_AUTO_TEST_CASE(a_key_found_twice_is_adopted_once) {
   Restarted next(node, 1);
 
   BOOST_TEST(next.adopted == 1);
-  BOOST_TEST(next.store.ledger.used() == kSlot);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot);
   BOOST_TEST(next.store.pools.free_count(kTenant, kSlot) + 1 ==
              next.store.pools.total(kTenant, kSlot));
+}
+
+BOOST_AUTO_TEST_CASE(re_adopted_blocks_are_their_tenants_and_leave_if_it_is_over_its_quota) {
+  Node node(16_MiB);
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    BOOST_REQUIRE(node.put(key_of(n), kSlot));
+    BOOST_REQUIRE(node.put(key_of(1'000 + n), kSlot, 0, TenantId(2)));
+  }
+
+  Restarted next(node, 1);
+  BOOST_TEST(next.store.tenants.used(kTenant) == kSlot * 40);
+  BOOST_TEST(next.store.tenants.used(TenantId(77)) == kSlot * 40);
+  next.store.tenants.set_quota(kTenant, kSlot * 10);
+  next.shards[0]->evict_over(kNow);
+
+  BOOST_TEST(next.store.tenants.used(kTenant) == kSlot * 10);
+  BOOST_TEST(next.store.tenants.used(TenantId(77)) == kSlot * 40);
+  BOOST_TEST(next.store.budget.ledger.used() == kSlot * 50);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

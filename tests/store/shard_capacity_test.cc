@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(ten_thousand_slots_fit_exactly) {
   BOOST_TEST(reserve <= 100U);
   BOOST_TEST(node.put(key_of(10'000), kSlot));
   BOOST_TEST(node.shards[0]->counters().evictions == 1U);
-  BOOST_TEST(node.store.ledger.used() == node.store.ledger.capacity());
+  BOOST_TEST(node.store.budget.ledger.used() == node.store.budget.ledger.capacity());
 }
 
 BOOST_AUTO_TEST_CASE(the_least_recent_block_leaves) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(nothing_leased_is_evicted_and_a_full_store_says_so) {
 
   BOOST_TEST(node.put(key_of(64), kSlot));
   BOOST_TEST(!node.has(key_of(5)));
-  BOOST_TEST(node.store.ledger.used() == kSlot * 64);
+  BOOST_TEST(node.store.budget.ledger.used() == kSlot * 64);
 }
 
 BOOST_AUTO_TEST_CASE(the_shard_with_the_cheapest_victim_evicts) {
@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(the_shard_with_the_cheapest_victim_evicts) {
     shard->tick(kNow, 0);
   node.store.set_capacity(kSlot * 60);
 
-  BOOST_TEST(node.shards[1]->evict_over(kNow));
+  BOOST_TEST((node.shards[1]->evict_over(kNow) == ShardSet(1)));
   BOOST_TEST(node.shards[1]->counters().evictions == 0U);
-  BOOST_TEST(!node.shards[0]->evict_over(kNow));
+  BOOST_TEST(node.shards[0]->evict_over(kNow).none());
 
   BOOST_TEST(node.shards[0]->counters().evictions == 4U);
   for (std::uint64_t n = 0; n < 4; ++n)
@@ -115,14 +115,14 @@ BOOST_AUTO_TEST_CASE(large_blocks_take_over_memory_that_small_ones_filled) {
   for (std::uint64_t n = 10'000; n < 10'200; ++n)
     large += node.has(key_of(n)) ? 1 : 0;
   BOOST_TEST(large > 115U);  // of the 128 that fit; a small slab or two may be left
-  BOOST_TEST(node.store.ledger.used() <= kCapacity);
+  BOOST_TEST(node.store.budget.ledger.used() <= kCapacity);
   BOOST_TEST(node.store.slabs.total_bytes().count <= kCapacity.count + 2 * (kLarge * 3).count);
 }
 
-BOOST_AUTO_TEST_CASE(a_block_larger_than_capacity_finds_no_slot) {
+BOOST_AUTO_TEST_CASE(a_block_larger_than_capacity_is_too_large) {
   Node node(1_MiB);
-  BOOST_TEST((node.reserve(node.item(key_of(1), 2_MiB)).outcome == ReserveOutcome::kNoSlot));
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST((node.reserve(node.item(key_of(1), 2_MiB)).outcome == ReserveOutcome::kTooLarge));
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_DATA_TEST_CASE(ledger_pools_and_index_agree, boost::unit_test::data::xrange(10), seed) {
@@ -165,7 +165,7 @@ BOOST_DATA_TEST_CASE(ledger_pools_and_index_agree, boost::unit_test::data::xrang
     }
     node.store.sequence += 1;
     if (step % 50 == 0) node.shards[0]->tick(kNow, 0);
-    BOOST_REQUIRE(node.store.ledger.used() <= node.store.ledger.capacity() + kSlot);
+    BOOST_REQUIRE(node.store.budget.ledger.used() <= node.store.budget.ledger.capacity() + kSlot);
   }
   for (const ReserveItem& item : filling)
     node.shards[0]->abort(item.entry, item.entry_generation);
@@ -175,7 +175,7 @@ BOOST_DATA_TEST_CASE(ledger_pools_and_index_agree, boost::unit_test::data::xrang
   node.shards[0]->tick(kNow, 0);
   node.shards[0]->evict_over(kNow);
 
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
   BOOST_TEST(node.index().size() == node.index().ghosts());
   BOOST_TEST(node.policy->inserted.empty());
   for (const SlotPools::Usage& usage : node.store.pools.usage())

@@ -32,7 +32,7 @@ void serve(Node& node, const BlockKey& key, std::uint64_t number, Duration at) {
 }
 
 void evict_all(Node& node) {
-  const Bytes capacity = node.store.ledger.capacity();
+  const Bytes capacity = node.store.budget.ledger.capacity();
   node.store.set_capacity(Bytes{0});
   node.shards[0]->evict_over(kNow);
   node.store.set_capacity(capacity);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(an_evicted_block_is_remembered_and_not_served) {
   BOOST_TEST((state_of(node, key_of(1)) == EntryState::kGhost));
   BOOST_TEST(!node.lease(key_of(1)).has_value());
   BOOST_TEST(node.index().ghosts() == 1U);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
   const EntryId ghost = node.index().find(key_of(1));
   BOOST_TEST(uses_of(node.index().entry(ghost)) == 2U);
   BOOST_TEST((node.index().last_use(ghost) == use_tick(kNow + std::chrono::seconds(25))));

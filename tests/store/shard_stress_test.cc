@@ -132,13 +132,13 @@ BOOST_AUTO_TEST_CASE(no_get_ever_sees_a_wrong_byte) {
   BOOST_TEST(node.shards[0]->counters().evictions > 0U);
   node.store.set_capacity(Bytes{0});
   // A shard stops where another has the cheaper victim: as many turns as their blocks alternate.
-  for (std::uint64_t turn = 0; turn < kKeys && node.store.ledger.used().count != 0; ++turn) {
+  for (std::uint64_t turn = 0; turn < kKeys && node.store.budget.ledger.used().count != 0; ++turn) {
     for (auto& shard : node.shards) {
       shard->tick(kNow, 0);
       shard->evict_over(kNow);
     }
   }
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(the_first_reservation_wins) {
 
   BOOST_TEST((node.reserve(node.item(key_of(1), kSlot)).outcome == ReserveOutcome::kPresent));
   BOOST_TEST((node.reserve(longer).outcome == ReserveOutcome::kSizeMismatch));
-  BOOST_TEST(node.store.ledger.used() == kSlot);
+  BOOST_TEST(node.store.budget.ledger.used() == kSlot);
 }
 
 BOOST_AUTO_TEST_CASE(an_abort_takes_back_all_of_a_reservation) {
@@ -60,11 +60,11 @@ BOOST_AUTO_TEST_CASE(an_abort_takes_back_all_of_a_reservation) {
 
   BOOST_TEST(node.index().find(key_of(1)) == kNoEntry);
   BOOST_TEST(!node.index().commit(item.entry, item.entry_generation));
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
   BOOST_TEST(node.store.pools.free_count(kTenant, kSlot) == free + 1);
   BOOST_TEST(node.policy->inserted.empty());
   node.shards[0]->abort(item.entry, item.entry_generation);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_abort_after_the_commit_changes_nothing) {
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(an_erased_block_is_a_miss_at_once_and_its_slot_waits_for_th
   node.index().release(hold.entry);
   node.shards[0]->tick(kNow, 0);
   BOOST_TEST(node.store.pools.free_count(kTenant, kSlot) == free + 1);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_quarantined_slot_is_never_handed_out_again) {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_quarantined_slot_is_never_handed_out_again) {
 
   BOOST_TEST(!node.lease(key_of(1)));
   BOOST_TEST(node.store.pools.total(kTenant, kSlot) == total - 1);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
   SlotRef slot;
   while (node.store.pools.take(kTenant, kSlot, &slot))
     BOOST_TEST(slot != bad);

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_unit_is_evicted_whole) {
     // The leader's ghost still is a child.
     BOOST_TEST(children_of(node, key_of(0, rank)) == (rank == 0 ? 1U : 0U));
   }
-  BOOST_TEST(node.store.ledger.used() == kSlot * kRanks);
+  BOOST_TEST(node.store.budget.ledger.used() == kSlot * kRanks);
   BOOST_TEST(node.policy->inserted.size() == 1U);
 }
 
@@ -107,7 +107,7 @@ BOOST_DATA_TEST_CASE(what_is_left_of_a_unit_goes_first, boost::unit_test::data::
       BOOST_TEST(!node.has(key_of(n, r)));
   }
   BOOST_TEST(node.policy->inserted.empty());
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_touch_counts_once_a_unit) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_rebuilt_shard_knows_blocks_reservations_claims_and_remova
   node.shards[0]->claim(key_of(9), SessionId(4), deadline);
   const Hold hold = node.lease(key_of(1, 1)).value();
   node.shards[0]->erase(key_of(1, 1), EraseCause::kRemoved);
-  const Bytes used = node.store.ledger.used();
+  const Bytes used = node.store.budget.ledger.used();
 
   node.make_shard(0);
   node.shards[0]->rebuild();
@@ -140,17 +140,17 @@ BOOST_AUTO_TEST_CASE(a_rebuilt_shard_knows_blocks_reservations_claims_and_remova
   BOOST_TEST(node.policy->inserted.size() == 4U);
   BOOST_TEST(children_of(node, key_of(0)) == 1U);
   BOOST_TEST(children_of(node, key_of(2)) == 1U);
-  BOOST_TEST(node.store.ledger.used() == used);
+  BOOST_TEST(node.store.budget.ledger.used() == used);
   BOOST_TEST(node.fill(filling));
   BOOST_TEST((node.shards[0]->claim(key_of(9), SessionId(5), deadline) == ClaimOutcome::kPending));
   node.shards[0]->tick(deadline, 0);
   BOOST_TEST(node.index().find(key_of(9)) == kNoEntry);
   node.index().release(hold.entry);
   node.shards[0]->tick(deadline, 0);
-  BOOST_TEST(node.store.ledger.used() == used - kSlot);
+  BOOST_TEST(node.store.budget.ledger.used() == used - kSlot);
   node.store.set_capacity(Bytes{0});
   node.shards[0]->evict_over(kNow);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
   BOOST_TEST(node.index().size() == node.index().ghosts());
 }
 
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(window_and_state_blocks_of_a_boundary_are_one_unit) {
   BOOST_TEST(!node.has(key_of(1, 0, 0)));
   node.index().release(held.entry);
   node.shards[0]->evict_over(kNow);
-  BOOST_TEST(node.store.ledger.used().count == 0U);
+  BOOST_TEST(node.store.budget.ledger.used().count == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

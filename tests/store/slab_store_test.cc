@@ -64,9 +64,9 @@ BOOST_FIXTURE_TEST_SUITE(slab_store, SlabFixture)
 BOOST_AUTO_TEST_CASE(slabs_are_a_64th_of_capacity_in_whole_slots) {
   const SlabStore slabs(dir.path(), Bytes{655'360'000});
 
-  BOOST_TEST(slabs.slots_per_slab(64_KiB) == 157U);
-  BOOST_TEST(slabs.slots_per_slab(1_GiB) == 1U);
-  BOOST_TEST(SlabStore(dir.path(), Bytes{1ULL << 40}).slots_per_slab(1_MiB) == 64U);
+  BOOST_TEST(slabs.slots_per_slab(kTenant, 64_KiB) == 157U);
+  BOOST_TEST(slabs.slots_per_slab(kTenant, 1_GiB) == 1U);
+  BOOST_TEST(SlabStore(dir.path(), Bytes{1ULL << 40}).slots_per_slab(kTenant, 1_MiB) == 64U);
 }
 
 BOOST_AUTO_TEST_CASE(a_committed_slot_is_found_again_after_a_restart) {

@@ -110,23 +110,34 @@ struct Node {
   }
 
   bool provide(const ReserveItem& wanted, std::uint32_t shard) {
-    const bool grown = grow(wanted.tenant, wanted.slot_bytes);
-    if (grown || !store.pools.has_spare_slab(wanted.tenant, wanted.slot_bytes)) return grown;
-    for (const auto& [id, busy] : store.pools.slabs_of_others(wanted.tenant, wanted.slot_bytes)) {
-      store.pools.close_slab(id);
+    const TenantId tenant = wanted.tenant;
+    const Bytes slot_bytes = wanted.slot_bytes;
+    if (grow(tenant, slot_bytes)) return true;
+    if (!store.has_spare_slab(tenant, slot_bytes) &&
+        shards[shard]->evict_from_pool(tenant, slot_bytes, 1, kNow) > 0) {
+      return true;
+    }
+    const bool of_all = store.slabs.below_quota(tenant);
+    Bytes given_up;
+    for (const SlotPools::SlabUse& use : store.pools.slabs_of_others(tenant, slot_bytes)) {
+      if (!of_all && use.tenant != tenant) continue;
+      const Bytes bytes = store.slabs.find(use.id)->bytes();
+      store.pools.close_slab(use.id);
       std::uint32_t cursor = 0;
-      shards[shard]->evict_slab(id, &cursor, 0xffffffff);
-      if (store.pools.remove_closed_slab(id)) {
-        if (!store.slabs.retire(id).ok()) return false;
-        return grow(wanted.tenant, wanted.slot_bytes);
+      shards[shard]->evict_slab(use.id, &cursor, 0xffffffff);
+      if (!store.pools.remove_closed_slab(use.id)) {
+        store.pools.reopen_slab(use.id);
+        continue;
       }
-      store.pools.reopen_slab(id);
+      if (!store.slabs.retire(use.id).ok()) return false;
+      if (use.tenant == tenant) given_up = given_up + bytes;
+      if (grow(tenant, slot_bytes, given_up)) return true;
     }
     return false;
   }
 
-  bool grow(TenantId tenant, Bytes slot_bytes) {
-    if (!store.slabs.may_grow(tenant, slot_bytes)) return false;
+  bool grow(TenantId tenant, Bytes slot_bytes, Bytes given_up = {}) {
+    if (!store.slabs.may_grow(tenant, slot_bytes, given_up)) return false;
     auto slab = store.slabs.create(tenant, "tenant-" + std::to_string(tenant.value()), slot_bytes);
     if (!slab.ok()) return false;
     store.pools.add_slab(**slab);
@@ -139,8 +150,9 @@ struct Node {
     return store.indexes[shard]->commit(reserved.entry, reserved.entry_generation);
   }
 
-  bool put(const BlockKey& key, Bytes slot_bytes, std::uint32_t shard = 0) {
-    return fill(reserve(item(key, slot_bytes), shard), shard);
+  bool put(const BlockKey& key, Bytes slot_bytes, std::uint32_t shard = 0,
+           TenantId tenant = kTenant) {
+    return fill(reserve(item(key, slot_bytes, tenant), shard), shard);
   }
 
   Index& index(std::uint32_t shard = 0) { return *store.indexes[shard]; }
