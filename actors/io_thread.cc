@@ -103,6 +103,7 @@ bool IoThread::turn() {
       epoll_.get(), &event, 1,
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until).count()));
   reader_.online();
+  now_ = now();
   const bool events = look();
   inbox_.awake();
   const bool drained = drain_inbox();
@@ -121,8 +122,7 @@ bool IoThread::look() {
     if (kListenerTag - tag < listeners_.size()) {
       accept_all(kListenerTag - tag);
     } else if (const auto found = peers_.find(tag); found != peers_.end()) {
-      found->second.readable = true;
-      queue(tag, found->second);
+      on_ready(tag, found->second);
     }
   }
   return active;
@@ -141,10 +141,13 @@ bool IoThread::drain_inbox() {
     }
     ShardCall& call = *std::get<std::shared_ptr<ShardCall>>(item);
     const auto found = peers_.find(call.session.value());
-    if (found == peers_.end() || !found->second.session->on_answer(call)) {
+    now_ = now();
+    if (found == peers_.end() || !found->second.session->on_answer(call, now_)) {
       abort_reserved(node_, call);  // nobody is there to fill these slots
       continue;
     }
+    const std::string& tenant = found->second.session->tenant();
+    turns_.charge(tenant, share_of(tenant), now() - now_);
     queue(call.session.value(), found->second);
   }
   return !items.empty();
@@ -262,19 +265,34 @@ void IoThread::pump(std::uint64_t id) {
   update_events(id, peer);
 }
 
+std::uint32_t IoThread::share_of(const std::string& tenant) const {
+  return node_.tenant_limits.get().of(tenant).share;
+}
+
 /// For one turn, however many events it has.
 void IoThread::queue(std::uint64_t id, Peer& peer) {
   if (peer.queued) return;
   peer.queued = true;
   peer.ready = now_;
   const std::string& tenant = peer.session->tenant();
-  const std::uint32_t share = node_.tenant_limits.get().of(tenant).share;
-  turns_.push(id, tenant, share, peer.session->priority());
+  turns_.push(id, tenant, share_of(tenant), peer.session->priority(peer.readable));
+}
+
+/// Its socket has something to read, or room. One that waits for its turn and is told of again is
+/// not watched until then: else a thousand of them stood before every newcomer.
+void IoThread::on_ready(std::uint64_t id, Peer& peer) {
+  if (peer.queued && peer.readable) return watch_events(id, peer, 0);
+  peer.readable = true;
+  queue(id, peer);
 }
 
 void IoThread::update_events(std::uint64_t id, Peer& peer) {
-  const std::uint32_t wanted = (peer.session->wants_read() ? std::uint32_t{EPOLLIN} : 0U) |
-                               (peer.session->wants_write() ? std::uint32_t{EPOLLOUT} : 0U);
+  watch_events(id, peer,
+               (peer.session->wants_read() ? std::uint32_t{EPOLLIN} : 0U) |
+                   (peer.session->wants_write() ? std::uint32_t{EPOLLOUT} : 0U));
+}
+
+void IoThread::watch_events(std::uint64_t id, Peer& peer, std::uint32_t wanted) {
   if (wanted == peer.events) return;
   peer.events = wanted;
   watch(epoll_.get(), peer.session->fd(), wanted, id, EPOLL_CTL_MOD);

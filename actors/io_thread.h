@@ -63,7 +63,10 @@ class IoThread {
   bool refuse_without_descriptor(const Listener& listener);
   void pump(std::uint64_t id);
   void queue(std::uint64_t id, Peer& peer);
+  void on_ready(std::uint64_t id, Peer& peer);
   void update_events(std::uint64_t id, Peer& peer);
+  void watch_events(std::uint64_t id, Peer& peer, std::uint32_t wanted);
+  std::uint32_t share_of(const std::string& tenant) const;
   void close(std::uint64_t id);
   void on_time();
 

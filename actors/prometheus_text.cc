@@ -91,7 +91,8 @@ MetricFamily operation_times(const OperationTimes& times) {
   MetricFamily family;
   family.name = "larder_operation_seconds";
   family.help =
-      "Time of a call in the daemon: from its turn at an io thread until its answer is queued.";
+      "Time of a call in the daemon: since its session was seen to be ready until its answer is "
+      "queued.";
   family.type = MetricType::Histogram;
   for (std::size_t operation = 0; operation < kOperationNames.size(); ++operation) {
     for (std::size_t transport = 0; transport < kTransportNames.size(); ++transport) {

@@ -7,7 +7,6 @@
 
 #include "actors/session_calls.h"
 #include "actors/session_limits.h"
-#include "actors/turn_queue.h"
 #include "store/chain.h"
 #include "store/limits.h"
 #include "transport/frame_head.h"
@@ -80,15 +79,17 @@ bool Session::runnable() const {
                      [](const auto& item) { return item.second->runnable(); });
 }
 
-std::uint8_t Session::priority() const {
+std::uint8_t Session::priority(bool unread) const {
   if (const auto receiving = ops_.find(payload_op_); receiving != ops_.end()) {
     return receiving->second->priority();
   }
-  std::uint8_t most_urgent = last_priority_;
+  std::optional<std::uint8_t> most_urgent;
+  if (unread || more_to_read_) most_urgent = last_priority_;
   for (const auto& [id, op] : ops_) {
-    if (op->runnable()) most_urgent = std::min(most_urgent, op->priority());
+    if (op->runnable())
+      most_urgent = std::min(most_urgent.value_or(op->priority()), op->priority());
   }
-  return most_urgent;
+  return most_urgent.value_or(last_priority_);
 }
 
 std::uint8_t Session::note_priority(std::uint64_t request) {
@@ -227,21 +228,19 @@ void Session::finish_payload() {
 
 void Session::step_ops() {
   if (ops_.empty()) return;
-  // The most urgent first; now and then the other way round, so that nothing starves.
-  constexpr std::uint8_t kLeast = TurnQueue::kPriorities - 1;
-  const bool relief = ++turns_ % TurnQueue::kReliefTurns == 0;
   std::size_t budget = turn_bytes_;
-  for (std::uint8_t rank = 0; rank <= kLeast && budget > 0; ++rank)
-    step_ops_of(relief ? static_cast<std::uint8_t>(kLeast - rank) : rank, budget);
+  for (const std::uint8_t priority : TurnQueue::order_of(++turns_))
+    step_ops_of(priority, budget);
 }
 
 void Session::step_ops_of(std::uint8_t priority, std::size_t& budget) {
   // One op a turn has the budget's first use; the next turn begins behind it.
-  auto next = ops_.upper_bound(last_stepped_);
+  std::uint64_t& last = last_stepped_[priority];
+  auto next = ops_.upper_bound(last);
   for (std::size_t n = ops_.size(); n > 0 && budget > 0; --n) {
     if (next == ops_.end()) next = ops_.begin();
     if (next->second->priority() == priority && next->second->runnable()) {
-      last_stepped_ = next->first;
+      last = next->first;
       next->second->step(now_, budget);
     }
     ++next;
@@ -274,7 +273,8 @@ void Session::note_progress() {
   sent_since_progress_ = 0;
 }
 
-bool Session::on_answer(ShardCall& call) {
+bool Session::on_answer(ShardCall& call, Time now) {
+  now_ = now;
   const auto found = ops_.find(call.op);
   if (found == ops_.end()) return false;
   found->second->on_answer(call);
@@ -435,8 +435,9 @@ bool Session::records_or_refuse(const Call& call, std::span<const std::byte> arr
   return batch_size_ok(call, records.size());
 }
 
-bool Session::start(const Call& call, std::unique_ptr<SessionOp> op, std::uint64_t request) {
-  op->set_priority(note_priority(request));
+bool Session::start(const Call& call, std::unique_ptr<SessionOp> op,
+                    std::optional<std::uint64_t> request) {
+  if (request) op->set_priority(note_priority(*request));
   absl::Status status;
   if (ops_.contains(call.id)) {
     status = absl::AlreadyExistsError(fmt::format("id: {} is in use", call.id));

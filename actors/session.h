@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "actors/session_regions.h"
 #include "actors/session_requests.h"
 #include "actors/session_touches.h"
+#include "actors/turn_queue.h"
 #include "transport/attach.h"
 #include "transport/control_page.h"
 #include "transport/frame_head.h"
@@ -69,14 +71,14 @@ class Session {
   /// Leases, requests, ops and heartbeat. False: over.
   bool on_time(Time now);
   /// False: the op is gone; the caller takes back what the call reserved.
-  bool on_answer(ShardCall& call);
+  bool on_answer(ShardCall& call, Time now);
   /// Has work that needs no event.
   bool runnable() const;
   /// Whose time its turns take; empty before Hello.
   const std::string& tenant() const { return grant_.tenant; }
-  /// Of the most urgent that it has to do, as in RequestContext; what it was for its last call when
-  /// nothing is known of what comes.
-  std::uint8_t priority() const;
+  /// Of the most urgent that it has to do, as in RequestContext. What is `unread`, and all when
+  /// nothing is known, counts as the last call that may have a request.
+  std::uint8_t priority(bool unread) const;
   bool wants_read() const;
   bool wants_write() const { return !writer_.empty() || stream_->unsent(); }
   bool waiting() const { return !ops_.empty(); }
@@ -148,8 +150,9 @@ class Session {
   bool records_or_refuse(const Call& call, std::span<const std::byte> array,
                          std::vector<wire::KeyRecord>& records);
   bool batch_size_ok(const Call& call, std::size_t keys);
-  /// `request`: whose priority the op has; 0: none, as urgent as can be.
-  bool start(const Call& call, std::unique_ptr<SessionOp> op, std::uint64_t request = 0);
+  /// `request`: whose priority the op has, of calls that may have one; else it is most urgent.
+  bool start(const Call& call, std::unique_ptr<SessionOp> op,
+             std::optional<std::uint64_t> request = std::nullopt);
   /// Of an open request; of none, or one that is not open: most urgent. It is remembered.
   std::uint8_t note_priority(std::uint64_t request);
 
@@ -246,7 +249,7 @@ class Session {
   std::vector<std::pair<Time, std::uint64_t>> claims_;
   absl::flat_hash_map<std::uint64_t, NamespaceRef> namespaces_;
   std::map<std::uint64_t, std::unique_ptr<SessionOp>> ops_;
-  std::uint64_t last_stepped_ = 0;
+  std::array<std::uint64_t, TurnQueue::kPriorities> last_stepped_{};  ///< op, by priority
   std::uint32_t turns_ = 0;
   std::uint8_t last_priority_ = 0;
   absl::flat_hash_set<SlabId> announced_;

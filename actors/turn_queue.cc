@@ -8,6 +8,8 @@ namespace larder {
 
 namespace {
 
+/// Tags start again from nothing before a nanosecond is lost in them.
+constexpr double kTagMax = 0x1p50;
 /// Idle tenants are forgotten when there are more: who comes back owes nothing after a while.
 constexpr std::size_t kFlowsKept = 64;
 
@@ -18,13 +20,17 @@ bool TurnQueue::Flow::idle() const {
 }
 
 std::uint64_t TurnQueue::Flow::take() {
-  const bool relief = ++turns % kReliefTurns == 0;
-  const auto waits = [](const auto& of) { return !of.empty(); };
-  auto& from = relief ? *std::find_if(sessions.rbegin(), sessions.rend(), waits)
-                      : *std::find_if(sessions.begin(), sessions.end(), waits);
+  const Order priorities = order_of(++turns);
+  auto& from = sessions[*std::find_if(priorities.begin(), priorities.end(),
+                                      [this](std::uint8_t at) { return !sessions[at].empty(); })];
   const std::uint64_t session = from.front();
   from.pop_front();
   return session;
+}
+
+TurnQueue::Order TurnQueue::order_of(std::uint32_t turn) {
+  if (turn % kReliefTurns != 0) return {0, 1, 2};
+  return turn / kReliefTurns % 2 == 0 ? Order{1, 2, 0} : Order{2, 1, 0};
 }
 
 TurnQueue::Flow& TurnQueue::flow_of(std::string_view tenant) {
@@ -73,6 +79,25 @@ void TurnQueue::end_turn(Duration took) {
   if (!current_->idle()) waiting_.insert({current_->tag, current_->order, current_});
   if (waiting_.empty()) tag_ = std::max(tag_, current_->tag);  // nobody is owed anything
   current_ = nullptr;
+  if (waiting_.empty() && tag_ > kTagMax) start_over();
+}
+
+void TurnQueue::start_over() {
+  for (auto& [tenant, flow] : flows_)
+    flow.tag = std::max(0.0, flow.tag - tag_);
+  tag_ = 0;
+}
+
+void TurnQueue::charge(std::string_view tenant, std::uint32_t share, Duration took) {
+  Flow& flow = flow_of(tenant);
+  const double cost = static_cast<double>(took.count()) / share;
+  if (&flow == current_ || flow.idle()) {
+    flow.tag = std::max(flow.tag, tag_) + cost;
+    return;
+  }
+  waiting_.erase({flow.tag, flow.order, &flow});
+  flow.tag += cost;
+  waiting_.insert({flow.tag, flow.order, &flow});
 }
 
 }  // namespace larder

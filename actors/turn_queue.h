@@ -18,7 +18,7 @@ namespace larder {
 ///
 /// Tenants share the thread by time, each as much as its share says. Rest saves up nothing, and who
 /// asks for little is next however much another asks for. Within a tenant what decodes goes first,
-/// then prefill, then backfill; but one turn in kReliefTurns goes the other way, so nothing
+/// then prefill, then backfill; but one turn in kReliefTurns begins with another, so nothing
 /// starves.
 ///
 /// Start-time fair queuing (Goyal, Vin, Cheng, SIGCOMM 1996), with the time that a turn took as the
@@ -30,12 +30,18 @@ class TurnQueue {
   /// How long after a turn of one session another's is to be short.
   static constexpr Duration kContended = std::chrono::milliseconds(10);
 
+  using Order = std::array<std::uint8_t, kPriorities>;
+  /// Which priority is asked first, second and third in the turn of this number.
+  static Order order_of(std::uint32_t turn);
+
   /// `share` ≥ 1; `priority` as in RequestContext, what is above counts as backfill.
   void push(std::uint64_t session, std::string_view tenant, std::uint32_t share,
             std::uint8_t priority);
   /// The session whose turn it is; nothing when none waits. Each is followed by end_turn().
   std::optional<std::uint64_t> begin_turn(Time now);
   void end_turn(Duration took);
+  /// Work for a tenant outside of turns.
+  void charge(std::string_view tenant, std::uint32_t share, Duration took);
 
   bool empty() const { return waiting_.empty(); }
   /// More than one session has had turns lately.
@@ -64,6 +70,7 @@ class TurnQueue {
 
   Flow& flow_of(std::string_view tenant);
   void forget_idle();
+  void start_over();
 
   std::map<std::string, Flow, std::less<>> flows_;
   absl::btree_set<Next> waiting_;  ///< flows that are not idle, but for current_

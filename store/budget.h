@@ -21,7 +21,11 @@ class Budget {
   /// Value of a shard's cheapest victim among the blocks that are charged here; infinity: it has
   /// none. Only that shard's actor.
   void publish(ShardId shard, double value) {
-    cheapest_[shard.value()].store(value, std::memory_order_relaxed);
+    std::atomic<double>& published = cheapest_[shard.value()];
+    // All shards' values share cache lines, and mostly nothing has changed.
+    if (published.load(std::memory_order_relaxed) != value) {
+      published.store(value, std::memory_order_relaxed);
+    }
   }
   void withdraw(ShardId shard);
   struct Cheapest {

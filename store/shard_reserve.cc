@@ -1,5 +1,6 @@
 // reserve, abort, claim: how an entry comes to be.
 
+#include <algorithm>
 #include <bit>
 
 #include "store/assert.h"
@@ -29,6 +30,7 @@ void set_claim_deadline(Entry& entry, Time deadline) {
 
 void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now) {
   const RequestContext* context = context_of(request);
+  held_.clear();
   for (ReserveItem& item : items) {
     if (item.outcome == ReserveOutcome::kNoSlot) item.outcome = reserve_one(item, context, now);
   }
@@ -131,10 +133,13 @@ bool Shard::charge(const ReserveItem& item, Time now) {
 bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   const Ledger& ledger = scope.budget.ledger;
   if (!ledger.over()) return true;
-  ShardSet cheaper;  // told by evict_over(), which follows
+  ShardSet cheaper;  // told by who settles the parked call
   std::uint32_t steps = kEvictionsStep;
-  const Room room = make_room(scope, now, steps, cheaper);
+  // That all is held is found out once a call: it takes a look at thousands of candidates.
+  const bool known = std::find(held_.begin(), held_.end(), &scope.budget) != held_.end();
+  const Room room = known ? Room::kNowhere : make_room(scope, now, steps, cheaper);
   if (room == Room::kHere) return true;
+  if (room == Room::kNowhere && !known) held_.push_back(&scope.budget);
   if (room == Room::kNowhere && scope.only != nullptr) return false;  // a quota has no reserve then
   // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.
   const Bytes capacity = ledger.capacity();

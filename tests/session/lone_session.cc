@@ -127,7 +127,7 @@ void LoneSession::deliver(std::size_t count, Time now) {
       continue;
     }
     ShardCall& call = *std::get<std::shared_ptr<ShardCall>>(arrived_[i]);
-    if (!alive() || !session_->on_answer(call)) {
+    if (!alive() || !session_->on_answer(call, now)) {
       abort_reserved(node_.context(), call);
       continue;
     }

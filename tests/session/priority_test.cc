@@ -78,10 +78,10 @@ BOOST_AUTO_TEST_CASE(what_decodes_goes_first_whoever_asked_first) {
 BOOST_AUTO_TEST_CASE(a_session_is_as_urgent_as_its_last_call) {
   get(kBackfill);
   work(*client);
-  BOOST_TEST(client->session()->priority() == 2);
+  BOOST_TEST(client->session()->priority(false) == 2);
   get(kDecode);
   work(*client);
-  BOOST_TEST(client->session()->priority() == 0);
+  BOOST_TEST(client->session()->priority(false) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(now_and_then_backfill_goes_first) {

@@ -124,7 +124,8 @@ BOOST_AUTO_TEST_CASE(decode_goes_before_prefill_before_backfill_and_nothing_star
     bench.queue.push(turns.back(), "a", 1, static_cast<std::uint8_t>(turns.back() - 10));
   }
   BOOST_TEST(std::count(turns.begin(), turns.end(), 10U) == 56);
-  BOOST_TEST(std::count(turns.begin(), turns.end(), 12U) == 8);
+  BOOST_TEST(std::count(turns.begin(), turns.end(), 11U) == 4);
+  BOOST_TEST(std::count(turns.begin(), turns.end(), 12U) == 4);
   BOOST_TEST(turns[0] == 10U);
 }
 
@@ -134,6 +135,35 @@ BOOST_AUTO_TEST_CASE(a_priority_of_no_class_is_backfill) {
   bench.queue.push(2, "a", 1, 1);
   BOOST_TEST(bench.turn(1us) == 2U);
   BOOST_TEST(bench.turn(1us) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(work_outside_of_turns_counts_too) {
+  Bench bench;
+  bench.queue.push(1, "busy", 1, 0);
+  bench.queue.push(2, "other", 1, 0);
+  for (int i = 0; i < 1'000; ++i) {
+    const std::uint64_t session = bench.turn(10us);
+    if (session == 1) bench.queue.charge("busy", 1, 30us);
+    bench.queue.push(session, session == 1 ? "busy" : "other", 1, 0);
+  }
+  const double ratio =
+      static_cast<double>(bench.had[2].count()) / static_cast<double>(bench.had[1].count());
+  BOOST_TEST(ratio > 3.9);
+  BOOST_TEST(ratio < 4.1);
+}
+
+BOOST_AUTO_TEST_CASE(a_year_of_work_loses_no_turn) {
+  Bench bench;
+  bench.queue.push(1, "a", 1, 0);
+  bench.turn(24h * 365);
+  bench.had.clear();
+  bench.queue.push(1, "a", 1'000, 0);
+  bench.queue.push(2, "b", 1'000, 0);
+  for (int i = 0; i < 1'000; ++i) {
+    const std::uint64_t session = bench.turn(1us);
+    bench.queue.push(session, session == 1 ? "a" : "b", 1'000, 0);
+  }
+  BOOST_TEST((bench.had[2] >= 499us && bench.had[2] <= 501us));
 }
 
 BOOST_AUTO_TEST_CASE(turns_are_short_while_sessions_meet) {
