@@ -253,7 +253,7 @@ class Shard {
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
   std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
-  std::vector<const Budget*> held_;  ///< in which this reserve() found nothing to evict
+  std::vector<const Budget*> held_;  ///< quotas in which this reserve() found nothing to evict
   Counters counters_;
 };
 

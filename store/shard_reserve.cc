@@ -135,12 +135,15 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   if (!ledger.over()) return true;
   ShardSet cheaper;  // told by who settles the parked call
   std::uint32_t steps = kEvictionsStep;
-  // That all is held is found out once a call: it takes a look at thousands of candidates.
+  // That a tenant holds all of its quota is found out once a call: it takes a look at thousands of
+  // candidates. Of the node, what one item finds held the next may find free.
   const bool known = std::find(held_.begin(), held_.end(), &scope.budget) != held_.end();
   const Room room = known ? Room::kNowhere : make_room(scope, now, steps, cheaper);
   if (room == Room::kHere) return true;
-  if (room == Room::kNowhere && !known) held_.push_back(&scope.budget);
-  if (room == Room::kNowhere && scope.only != nullptr) return false;  // a quota has no reserve then
+  if (room == Room::kNowhere && scope.only != nullptr) {  // a quota has no reserve then
+    if (!known) held_.push_back(&scope.budget);
+    return false;
+  }
   // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.
   const Bytes capacity = ledger.capacity();
   const Bytes reserve = slot_bytes <= limits::kReserveSlotMax
