@@ -6,7 +6,7 @@
 namespace larder {
 
 LruPolicy::LruPolicy() {
-  grow_to(kEnds);
+  make_room_for(kEnds);
   node(kEnds).next = kEnds;
 }
 
@@ -24,7 +24,7 @@ void LruPolicy::on_insert(const PolicyInsert& insert, const RequestContext* /*co
   const std::uint32_t n = insert.id.value() + 1;
   LARDER_ASSERT(n != kEnds);
   LARDER_ASSERT(!tracked(n));
-  grow_to(n);
+  make_room_for(n);
   link(n, insert.stamp.value());
 }
 
@@ -70,13 +70,15 @@ Victim LruPolicy::victim_at(std::uint32_t n) {
 }
 
 bool LruPolicy::tracked(std::uint32_t n) {
-  return n != kEnds && n / kChunkNodes < chunks_.size() && node(n).next != kUntracked;
+  const std::uint32_t chunk = n / kChunkNodes;
+  return n != kEnds && chunk < chunks_.size() && chunks_[chunk] != nullptr &&
+         node(n).next != kUntracked;
 }
 
-void LruPolicy::grow_to(std::uint32_t n) {
-  while (chunks_.size() <= n / kChunkNodes) {
-    chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
-  }
+void LruPolicy::make_room_for(std::uint32_t n) {
+  const std::uint32_t chunk = n / kChunkNodes;
+  if (chunks_.size() <= chunk) chunks_.resize(chunk + 1);
+  if (chunks_[chunk] == nullptr) chunks_[chunk] = std::make_unique<Node[]>(kChunkNodes);
 }
 
 /// The node behind which `stamp` belongs.

@@ -13,13 +13,14 @@ namespace larder {
 /// however the touches arrive: a touch walks from the most recent end to its place. Touched
 /// suffix-first, this is leaf-first LRU: a parent is always more recent than its children.
 ///
-/// Owns 16 bytes an id, in chunks (growing never moves what is there). Not thread-safe: one shard
-/// owns it. on_insert and on_hit walk from where the last one went in, or from the nearer end: O(1)
-/// for touches in order, for inserts in order or in reverse (a restart, a prompt root-first), and
-/// for what is to leave first; else O(touches out of order). on_erase is O(1). victim() goes on
-/// behind the blocks that it skipped before; it looks at the first kRecheck of them again in each
-/// call, at all after a request has ended or kRescanCalls calls. A victim's value is its stamp
-/// (exact up to 2^33 requests). Cannot fail.
+/// Owns 16 bytes an id, in chunks made when first used (growing never moves what is there): a
+/// tenant of few blocks takes little, however high their ids. Not thread-safe: one shard owns it.
+/// on_insert and on_hit walk from where the last one went in, or from the nearer end: O(1) for
+/// touches in order, for inserts in order or in reverse (a restart, a prompt root-first), and for
+/// what is to leave first; else O(touches out of order). on_erase is O(1). victim() goes on behind
+/// the blocks that it skipped before; it looks at the first kRecheck of them again in each call, at
+/// all after a request has ended or kRescanCalls calls. A victim's value is its stamp (exact up to
+/// 2^33 requests). Cannot fail.
 class LruPolicy final : public EvictionPolicy {
  public:
   static constexpr std::uint32_t kRescanCalls = 256;
@@ -44,22 +45,23 @@ class LruPolicy final : public EvictionPolicy {
   static_assert(sizeof(Node) == 16);
   static constexpr std::uint32_t kUntracked = 0xffffffff;
   static constexpr std::uint32_t kEnds = 0;  ///< next: least recent; prev: most recent
-  static constexpr std::uint32_t kChunkNodes = 4096;
+  static constexpr std::uint32_t kChunkNodes = 512;
 
   Victim victim_at(std::uint32_t n);
   Node& node(std::uint32_t n) { return chunks_[n / kChunkNodes][n % kChunkNodes]; }
   bool tracked(std::uint32_t n);
-  void grow_to(std::uint32_t n);
+  void make_room_for(std::uint32_t n);
   std::uint32_t place_of(std::uint64_t stamp);
   void link(std::uint32_t n, std::uint64_t stamp);
   void unlink(std::uint32_t n);
 
-  std::vector<std::unique_ptr<Node[]>> chunks_;  // node 0 joins the ends; id i is node i + 1
-  std::uint32_t finger_ = kEnds;                 // the last one linked; kEnds: it has left
-  std::uint32_t cursor_ = kEnds;                 // victim() starts here; kEnds: at the least recent
-  std::uint32_t calls_ = 0;                      // since the cursor was last put back
-  bool found_ = false;                           // the last call found a victim
-  bool request_ended_ = false;                   // pins may have ended behind the cursor
+  std::vector<std::unique_ptr<Node[]>>
+      chunks_;  // null: none of it was ever used; node 0 joins the ends; id i is node i + 1
+  std::uint32_t finger_ = kEnds;  // the last one linked; kEnds: it has left
+  std::uint32_t cursor_ = kEnds;  // victim() starts here; kEnds: at the least recent
+  std::uint32_t calls_ = 0;       // since the cursor was last put back
+  bool found_ = false;            // the last call found a victim
+  bool request_ended_ = false;    // pins may have ended behind the cursor
 };
 
 }  // namespace larder

@@ -141,7 +141,8 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   const Room room = known ? Room::kNowhere : make_room(scope, now, steps, cheaper);
   if (room == Room::kHere) return true;
   if (room == Room::kNowhere && scope.only != nullptr) {  // a quota has no reserve then
-    if (!known) held_.push_back(&scope.budget);
+    // With no step left there was only no more time.
+    if (!known && steps > 0) held_.push_back(&scope.budget);
     return false;
   }
   // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.

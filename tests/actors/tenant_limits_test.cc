@@ -82,34 +82,41 @@ BOOST_AUTO_TEST_CASE(no_path_and_an_empty_file_give_no_limits) {
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_named_with_line_field_value_and_limit) {
   const std::string size = "must be a number of bytes, with K M G T or KiB MiB GiB TiB behind it";
   const std::string share = "must be a whole number, 1 to 1000";
-  refused("\nred\n", 2, "tenant = red: must be followed by host=SIZE or share=N");
-  refused("red # host=1\n", 1, "tenant = red: must be followed by host=SIZE or share=N");
-  refused("host=1 share=2\n", 1,
-          "tenant = host=1: is a limit; the line must begin with the tenant's name");
-  refused("share=1\n", 1,
-          "tenant = share=1: is a limit; the line must begin with the tenant's name");
-  refused("red hosts=1\n", 1, "word = hosts=1: must be host=SIZE or share=N");
-  refused("red host=1 disk=1\n", 1, "word = disk=1: must be host=SIZE or share=N");
-  refused("red host=1 GiB\n", 1, "word = GiB: must be host=SIZE or share=N");
-  refused("red Host=1\n", 1, "word = Host=1: must be host=SIZE or share=N");
-  refused("red host\n", 1, "word = host: must be host=SIZE or share=N");
-  refused("red host=\n", 1, "host = : " + size);
-  refused("red host=-1\n", 1, "host = -1: " + size);
-  refused("red host=nan\n", 1, "host = nan: " + size);
-  refused("red host=1X\n", 1, "host = 1X: " + size);
-  refused("red host=0.5\n", 1, "host = 0.5: must be whole bytes");
-  refused("red host=16384T\n", 1, "host = 16384T: must be at most 2^53 bytes");
-  refused("red host=1 host=1\n", 1, "host = 1: stands twice in the line");
-  refused("red share=\n", 1, "share = : " + share);
-  refused("red share=0\n", 1, "share = 0: " + share);
-  refused("red share=1001\n", 1, "share = 1001: " + share);
-  refused("red share=-1\n", 1, "share = -1: " + share);
-  refused("red share=2x\n", 1, "share = 2x: " + share);
-  refused("red share=99999999999\n", 1, "share = 99999999999: " + share);
-  refused("red share=1 share=1\n", 1, "share = 1: stands twice in the line");
-  refused("red share=1\nblue share=1\nred host=1\n", 3, "tenant = red: stands in an earlier line");
-  refused("* share=1\n* host=1\n", 2, "tenant = *: stands in an earlier line");
-  refused("caf\xe9 share=1\n", 1, "tenant = caf\\xe9: must be UTF-8");
+  const struct {
+    const char* text;
+    int line;
+    std::string why;
+  } lines[] = {
+      {"\nred\n", 2, "tenant = red: must be followed by host=SIZE or share=N"},
+      {"red # host=1\n", 1, "tenant = red: must be followed by host=SIZE or share=N"},
+      {"host=1 share=2\n", 1,
+       "tenant = host=1: is a limit; the line must begin with the tenant's name"},
+      {"share=1\n", 1, "tenant = share=1: is a limit; the line must begin with the tenant's name"},
+      {"red hosts=1\n", 1, "word = hosts=1: must be host=SIZE or share=N"},
+      {"red host=1 disk=1\n", 1, "word = disk=1: must be host=SIZE or share=N"},
+      {"red host=1 GiB\n", 1, "word = GiB: must be host=SIZE or share=N"},
+      {"red Host=1\n", 1, "word = Host=1: must be host=SIZE or share=N"},
+      {"red host\n", 1, "word = host: must be host=SIZE or share=N"},
+      {"red host=\n", 1, "host = : " + size},
+      {"red host=-1\n", 1, "host = -1: " + size},
+      {"red host=nan\n", 1, "host = nan: " + size},
+      {"red host=1X\n", 1, "host = 1X: " + size},
+      {"red host=0.5\n", 1, "host = 0.5: must be whole bytes"},
+      {"red host=16384T\n", 1, "host = 16384T: must be at most 2^53 bytes"},
+      {"red host=1 host=1\n", 1, "host = 1: stands twice in the line"},
+      {"red share=\n", 1, "share = : " + share},
+      {"red share=0\n", 1, "share = 0: " + share},
+      {"red share=1001\n", 1, "share = 1001: " + share},
+      {"red share=-1\n", 1, "share = -1: " + share},
+      {"red share=2x\n", 1, "share = 2x: " + share},
+      {"red share=99999999999\n", 1, "share = 99999999999: " + share},
+      {"red share=1 share=1\n", 1, "share = 1: stands twice in the line"},
+      {"red share=1\nblue share=1\nred host=1\n", 3, "tenant = red: stands in an earlier line"},
+      {"* share=1\n* host=1\n", 2, "tenant = *: stands in an earlier line"},
+      {"caf\xe9 share=1\n", 1, "tenant = caf\\xe9: must be UTF-8"},
+  };
+  for (const auto& [text, line, why] : lines)
+    refused(text, line, why);
   const std::string name(SlabFileHeader::kTenantNameMax, 't');
   BOOST_TEST(load(name + " share=2\n")->of(name).share == 2U);
   refused(name + "t share=1\n", 1,

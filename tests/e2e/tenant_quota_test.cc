@@ -59,6 +59,12 @@ struct Shared {
     }
     return found;
   }
+  /// Blocks that blue has from now on.
+  sim::Batch blues(std::uint32_t count) const {
+    sim::Batch batch(spec, 1, count, kSmall);
+    sim::check_all(blue->put(blue_ns, batch.keys, batch.sources, {}), count, KeyStatus::kOk);
+    return batch;
+  }
   std::size_t red_hits(sim::Batch& batch) const { return hits(*red, red_ns, batch); }
   std::size_t blue_hits(sim::Batch& batch) const { return hits(*blue, blue_ns, batch); }
   /// One at a time: the blocks of one call are held until it is answered.
@@ -86,9 +92,7 @@ BOOST_AUTO_TEST_SUITE(tenant_quota)
 
 BOOST_AUTO_TEST_CASE(a_tenant_that_floods_keeps_its_quota_and_costs_the_other_nothing) {
   Shared with;
-  sim::Batch of_blue(with.spec, 1, 600, kSmall);  // 37.5 of 64 MiB
-  sim::check_all(with.blue->put(with.blue_ns, of_blue.keys, of_blue.sources, {}), 600,
-                 KeyStatus::kOk);
+  sim::Batch of_blue = with.blues(600);  // 37.5 of 64 MiB
   sim::Batch small(with.spec, 2, 300, kSmall);
   with.flood(small);
   const std::size_t kept = with.red_hits(small);
@@ -111,9 +115,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_that_floods_keeps_its_quota_and_costs_the_other_no
 
 BOOST_AUTO_TEST_CASE(a_reload_lowers_and_raises_a_quota_and_a_wrong_file_changes_nothing) {
   Shared with;
-  sim::Batch of_blue(with.spec, 1, 100, kSmall);
-  sim::check_all(with.blue->put(with.blue_ns, of_blue.keys, of_blue.sources, {}), 100,
-                 KeyStatus::kOk);
+  sim::Batch of_blue = with.blues(100);
   sim::Batch of_red(with.spec, 2, 100, kSmall);
   with.flood(of_red);
   BOOST_TEST(with.red_hits(of_red) == 100U);
@@ -153,9 +155,7 @@ BOOST_AUTO_TEST_CASE(a_reload_lowers_and_raises_a_quota_and_a_wrong_file_changes
 
 BOOST_AUTO_TEST_CASE(who_is_over_its_quota_after_kill_9_shrinks_to_it) {
   Shared with;
-  sim::Batch of_blue(with.spec, 1, 300, kSmall);
-  sim::check_all(with.blue->put(with.blue_ns, of_blue.keys, of_blue.sources, {}), 300,
-                 KeyStatus::kOk);
+  sim::Batch of_blue = with.blues(300);
   sim::Batch of_red(with.spec, 2, 120, kSmall);
   with.flood(of_red);
   with.daemon->kill();

@@ -1,6 +1,7 @@
 #include "policies/lru_policy.h"
 
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -62,6 +63,20 @@ class NaiveLru {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(lru_policy)
+
+/// There is a policy a tenant: were it as large as its highest id, these would take 64 GB.
+BOOST_AUTO_TEST_CASE(a_thousand_policies_of_one_high_block_each_are_small) {
+  constexpr std::uint32_t kHigh = 4'000'000;
+  std::vector<std::unique_ptr<LruPolicy>> policies;
+  for (std::uint32_t n = 0; n < 1'000; ++n) {
+    LruPolicy& policy = *policies.emplace_back(std::make_unique<LruPolicy>());
+    policy.on_insert(insert_of(kHigh + n, 2), nullptr);
+    policy.on_hit(PolicyId(kHigh / 2), Stamp(3), nullptr);       // nobody's, where nothing ever was
+    policy.on_erase(PolicyId(2 * kHigh), EraseCause::kRemoved);  // and behind all that was
+    policy.on_insert(insert_of(n, 1), nullptr);
+    BOOST_TEST((drain(policy) == std::vector<std::uint32_t>{n, kHigh + n}));
+  }
+}
 
 BOOST_AUTO_TEST_CASE(has_no_victim_when_nothing_is_tracked) {
   LruPolicy policy;

@@ -9,13 +9,10 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
-using test::key_of;
-using test::kNow;
-using test::Node;
 
 constexpr Bytes kSlot = 4_KiB;
 constexpr TenantId kRed{1};
@@ -114,6 +111,25 @@ BOOST_AUTO_TEST_CASE(a_tenant_keeps_exactly_its_quota_and_gives_up_its_least_rec
   BOOST_TEST(node.there(136, 64) == 64U);
   BOOST_TEST(node.there(0, 136) == 0U);
   BOOST_TEST(node.shards[0]->counters().evictions == 136U);
+  node.check_ledgers();
+}
+
+/// 1,280 small blocks make room for a large one, and a step ends after 1,024: that is not yet "all
+/// is held", so the next item of the call goes on.
+BOOST_AUTO_TEST_CASE(room_that_takes_several_steps_is_made_within_a_call) {
+  constexpr std::uint64_t kSmall = 4'096;
+  constexpr Bytes kLarge = 320_KiB;
+  Limited node(256);
+  for (std::uint64_t n = 0; n < kSmall; ++n)
+    BOOST_REQUIRE(node.put_next(n, kRed, 256_B));
+  BOOST_REQUIRE(node.used(kRed) == kSlot * 256);
+
+  std::vector<ReserveItem> items;
+  for (std::uint64_t n = 0; n < 3; ++n)
+    items.push_back(node.item(key_of(kSmall + n), kLarge, kRed));
+  node.shards[0]->reserve(items, std::nullopt, kNow);
+
+  BOOST_TEST(node.shards[0]->counters().evictions == kLarge.count / 256);
   node.check_ledgers();
 }
 
@@ -389,4 +405,4 @@ BOOST_DATA_TEST_CASE(ledgers_agree_with_a_recount, boost::unit_test::data::xrang
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::test
