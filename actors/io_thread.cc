@@ -185,18 +185,19 @@ void IoThread::accept_all(std::size_t number) {
     }
     if (!accepted->has_value()) return;
     auto socket = std::make_shared<Fd>(std::move(**accepted));
-    // Who was accepted a moment ago counts too: a burst is taken whole before one session is made.
-    const std::uint32_t open = node_.arriving.load() + node_.sessions.load();
-    if (open >= node_.config().max_sessions) {
-      refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}", open,
-                                  node_.config().max_sessions));
-      continue;
-    }
     PeerCredentials peer;
     if (listener.is_unix) {
       const auto known = peer_credentials(socket->get());
       if (!known.ok()) continue;
       peer = *known;
+    }
+    // Who was accepted a moment ago counts too: a burst is taken whole before one session is made.
+    const std::uint32_t open = node_.arriving.load() + node_.sessions.load();
+    const std::uint32_t kept = listener.is_unix && is_trusted(peer) ? kSessionsKept : 0;
+    if (open >= node_.config().max_sessions + kept) {
+      refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}", open,
+                                  node_.config().max_sessions));
+      continue;
     }
     IoThread& target = *node_.io_threads[next_thread_++ % node_.io_threads.size()];
     const bool is_unix = listener.is_unix;
@@ -244,11 +245,34 @@ void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
                            .peer = peer,
                            .tls = is_unix ? nullptr : node_.tls.get(),
                            .inbox = &inbox_};
+  if (!is_unix || !is_trusted(peer)) {
+    make_room_for_unknown();
+    unknown_.push_back(id);
+  }
   Peer& added = peers_[id];
   added.session = std::make_unique<Session>(std::move(options), node_, now_);
   added.events = EPOLLIN;
   watch(epoll_.get(), fd, EPOLLIN, id, EPOLL_CTL_ADD);
   next_timer_ = std::min(next_timer_, now_ + 20 * kTimerPeriod);
+}
+
+/// Who connects and says nothing is not to keep out who does: the oldest of them goes.
+void IoThread::make_room_for_unknown() {
+  const auto most = static_cast<std::size_t>(node_.config().max_sessions / kUnknownShare /
+                                             std::max<std::size_t>(1, node_.io_threads.size()));
+  if (unknown_.size() < std::max<std::size_t>(most, kUnknownMin)) return;
+  std::erase_if(unknown_, [this](std::uint64_t id) {
+    const auto found = peers_.find(id);
+    return found == peers_.end() || found->second.session->greeted();
+  });
+  if (unknown_.size() < std::max<std::size_t>(most, kUnknownMin)) return;
+  const auto oldest = peers_.find(unknown_.front());
+  count(node_.metrics.sessions_refused);
+  oldest->second.session->fail(absl::ResourceExhaustedError(
+      fmt::format("hello: none came, and {} newer connections wait for theirs", unknown_.size())));
+  oldest->second.session->on_time(now_);  // as much of it as the socket takes
+  close(unknown_.front());
+  unknown_.pop_front();
 }
 
 void IoThread::pump(std::uint64_t id) {
@@ -325,7 +349,7 @@ void IoThread::on_time() {
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (listeners_[i].paused) watch_listener(i, EPOLLIN);
   }
-  node_.pins.expire(node_.store, now_, node_.pinned_bytes);
+  node_.pins.expire(node_.store, now_);
   for (auto& note : std::exchange(lost_aborts_, {})) {
     const ShardId shard = note->shard;
     node_.shards.send(shard, std::move(note));

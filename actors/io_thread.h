@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -61,6 +62,7 @@ class IoThread {
   void watch_listener(std::size_t number, std::uint32_t events);
   void refuse(const Fd& socket, const std::string& why);
   bool refuse_without_descriptor(const Listener& listener);
+  void make_room_for_unknown();
   void pump(std::uint64_t id);
   void queue(std::uint64_t id, Peer& peer);
   void on_ready(std::uint64_t id, Peer& peer);
@@ -77,6 +79,7 @@ class IoThread {
   Fd spare_;  ///< given up for a moment to tell a client that there are no others
   std::vector<Listener> listeners_;
   absl::flat_hash_map<std::uint64_t, Peer> peers_;
+  std::deque<std::uint64_t> unknown_;  ///< no Hello yet when last looked at; the oldest first
   TurnQueue turns_;
   std::atomic<Time> seen_{Time{}};
   std::vector<std::shared_ptr<const AbortNote>> lost_aborts_;

@@ -259,6 +259,8 @@ absl::Status Node::Impl::start_io() {
                                 .log = log,
                                 .audit = audit,
                                 .io_threads = {},
+                                .tenant_uses = {},
+                                .leased = {},
                                 .pins = {},
                                 .suspects = {}});
   // Session ids name writers in slot headers: they must not repeat over restarts.

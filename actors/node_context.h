@@ -17,6 +17,7 @@
 #include "actors/shard_counters.h"
 #include "actors/tenant_limits.h"
 #include "actors/tenant_port.h"
+#include "actors/tenant_use.h"
 #include "actors/token_table.h"
 #include "store/node_store.h"
 #include "transport/tls.h"
@@ -54,17 +55,31 @@ struct NodeContext {
   std::atomic<std::uint64_t> wait_keys{0};
   /// RemovalOps under way; bounded by kNodeRemovalsMax.
   std::atomic<std::uint32_t> removals{0};
-  /// Bytes held by requests' pins and explicit pins; bounded by the pin quota.
-  std::atomic<std::uint64_t> pinned_bytes{0};
+  TenantUses tenant_uses;
+  SharedPot leased;  ///< bytes, by gets over shared memory
   PinTable pins;
   Suspects suspects;
 
   const Config& config() const { return live_config.get(); }
-  /// Bytes that requests' pins and explicit pins may hold together.
-  std::uint64_t pin_quota() const {
-    const std::uint64_t capacity = store.budget.ledger.capacity().count;
-    const std::uint64_t percent = config().pin_quota_percent;
-    return capacity / 100 * percent + capacity % 100 * percent / 100;
+  /// Whether some have to leave room for others: without tokens there is one tenant.
+  bool has_tenants() const { return !tokens.get().empty(); }
+  /// What requests' pins and explicit pins may hold together: a part of the capacity, and of the
+  /// tenant's quota.
+  SharedPot::Bounds pin_bounds(const TenantUse& tenant) const {
+    const auto part = [percent = std::uint64_t{config().pin_quota_percent}](std::uint64_t whole) {
+      return whole / 100 * percent + whole % 100 * percent / 100;
+    };
+    const std::uint64_t all = part(store.budget.ledger.capacity().count);
+    const auto quota = tenant_limits.get().of(tenant.name).host;
+    return {.all = all, .own = quota ? part(quota->count) : all, .tenants = has_tenants()};
+  }
+  /// What gets may lease at one time; a node of one tenant has no bound but its capacity.
+  SharedPot::Bounds lease_bounds() const {
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    const bool bounded = has_tenants();
+    return {.all = bounded ? store.budget.ledger.capacity().count : kNone,
+            .own = kNone,
+            .tenants = bounded};
   }
 
   NamespaceMode mode_of(const NamespaceInfo& ns) const {

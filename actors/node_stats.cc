@@ -29,7 +29,7 @@ NodeFigures collect_gauges(const NodeContext& node) {
       {"blocks", static_cast<double>(blocks)},
       {"ghosts", static_cast<double>(ghosts)},
       {"index_bytes", static_cast<double>(index_bytes)},
-      {"pinned_bytes", static_cast<double>(node.pinned_bytes.load(std::memory_order_relaxed))},
+      {"pinned_bytes", static_cast<double>(node.pins.pot().taken())},
       {"pins", static_cast<double>(node.pins.size())},
       {"sessions", static_cast<double>(node.sessions.load(std::memory_order_relaxed))},
       {"shards", static_cast<double>(node.store.shards())},

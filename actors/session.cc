@@ -28,6 +28,7 @@ Session::Session(Options options, NodeContext& node, Time now)
       now_(now),
       ready_(now),
       turn_bytes_(kTurnBytes),
+      opened_(now),
       last_heard_(now),
       last_sent_progress_(now),
       stream_(make_stream(options_)),
@@ -52,6 +53,7 @@ Session::~Session() {
       node_.shards.send(ShardId(shard), std::shared_ptr<const DropClaimsNote>(note));
     }
   }
+  if (tenant_ != nullptr) tenant_->sessions.fetch_sub(1, std::memory_order_relaxed);
   node_.sessions.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -132,10 +134,13 @@ void Session::read_frames() {
 void Session::handle(FrameReader::Frame& frame) {
   const Call call{frame.header.id, frame.header.type, frame.body, frame.array,
                   frame.header.payload};
+  if (frame.header.is_reply()) {
+    // Neither an answer nor a sign of life: nothing is asked of clients.
+    return fail(absl::InvalidArgumentError("flags: a client sends no replies"));
+  }
   if (!greeted_ && call.type != FrameType::kHello) {
     return fail(absl::UnauthenticatedError("hello: must be the first frame"));
   }
-  if (frame.header.is_reply()) return;  // nothing is asked of clients
   if (call.id == 0) return fail(absl::InvalidArgumentError("id: 0 is not allowed"));
   payload_op_ = 0;
   dispatch(call, frame.fds);
@@ -306,9 +311,9 @@ absl::Status Session::overdue() const {
   const auto ms = [](Duration time) { return std::chrono::ceil<milliseconds>(time).count(); };
   const Config& config = node_.config();
   const Duration silence = now_ - last_heard_;
-  if (!greeted_ && silence > kHelloDeadline) {
+  if (const Duration age = now_ - opened_; !greeted_ && age > kHelloDeadline) {
     return absl::DeadlineExceededError(
-        fmt::format("hello: none came in {} ms, the limit is {}", ms(silence), ms(kHelloDeadline)));
+        fmt::format("hello: none came in {} ms, the limit is {}", ms(age), ms(kHelloDeadline)));
   }
   if (greeted_ && silence > milliseconds(config.heartbeat_ms)) {
     return absl::DeadlineExceededError(

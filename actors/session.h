@@ -32,6 +32,10 @@ namespace larder {
 /// Blocks (all groups and ranks) that one match may look at.
 inline constexpr std::uint64_t kMatchBlocksMax = 1 << 20;
 
+/// Root or the daemon's own user behind a unix socket: without a token an administrator, and let in
+/// when the node has as many sessions as it may.
+bool is_trusted(const PeerCredentials& peer);
+
 /// A match's reply before it is sent.
 struct MatchAnswer {
   wire::MatchReply body;
@@ -82,6 +86,8 @@ class Session {
   bool wants_read() const;
   bool wants_write() const { return !writer_.empty() || stream_->unsent(); }
   bool waiting() const { return !ops_.empty(); }
+  /// Has said Hello, and was let in.
+  bool greeted() const { return greeted_; }
   int fd() const { return options_.socket.get(); }
   SessionId id() const { return options_.id; }
   void announce_retired(SlabId slab);
@@ -160,8 +166,9 @@ class Session {
   void hello(const Call& call);
   // session_rights.cc
   bool grant_access(const std::string& token);
-  /// Root or the daemon's own user behind a unix socket: an administrator without a token.
-  bool is_trusted_user() const;
+  bool is_trusted_user() const { return options_.is_unix && is_trusted(options_.peer); }
+  /// Counts it to its tenant, unless that has so many that too few are left for others.
+  bool join_tenant();
   /// Why this call is refused, if it is.
   absl::Status check_right(const Call& call) const;
   /// The tokens were loaded anew: rights follow; what was revoked ends the session.
@@ -221,6 +228,7 @@ class Session {
   Time now_;
   Time ready_;  ///< when what this turn reads may have come, at the earliest
   std::size_t turn_bytes_;
+  const Time opened_;
   Time last_heard_;
   Time last_sent_progress_;
   std::size_t sent_since_progress_ = 0;
@@ -228,7 +236,8 @@ class Session {
   bool failed_ = false;  ///< closes once the error frame is out
   bool closed_ = false;  ///< the client ended the stream
   bool more_to_read_ = false;
-  TokenTable::Grant grant_;  ///< of the token, or of who needs none
+  TokenTable::Grant grant_;      ///< of the token, or of who needs none
+  TenantUse* tenant_ = nullptr;  ///< after Hello
   std::optional<TokenTable::Digest> token_;
   std::uint64_t tokens_version_ = 0;
   std::string client_;  ///< as it named itself, fit for a log

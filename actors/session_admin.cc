@@ -70,7 +70,7 @@ void Session::pin(const Call& call) {
   std::vector<wire::KeyRecord> records;
   if (!records_or_refuse(call, call.array, records)) return;
   audit_keys(call.type, *ns, records);
-  const std::uint64_t quota = node_.pin_quota();
+  const SharedPot::Bounds bounds = node_.pin_bounds(*tenant_);
   const Time until =
       body.ttl_ms() == 0 ? Time::max() : now_ + std::chrono::milliseconds(body.ttl_ms());
   std::vector<wire::PutResult> results;
@@ -79,7 +79,7 @@ void Session::pin(const Call& call) {
     const auto held = hold(node_.store, at, node_.store.indexes[at.shard.value()]->find(at.key));
     if (!held) {
       results.push_back(result_of(KeyStatus::kMiss));
-    } else if (node_.pins.pin(node_.store, *held, until, quota, node_.pinned_bytes)) {
+    } else if (node_.pins.pin(node_.store, *tenant_, *held, until, bounds)) {
       results.push_back(result_of(KeyStatus::kOk));
     } else {
       larder::release(node_.store, *held);
@@ -100,7 +100,7 @@ void Session::unpin(const Call& call) {
   std::vector<wire::PutResult> results;
   for (const wire::KeyRecord& record : records) {
     const LocatedKey at = locate(*ns, record, node_.store.shards());
-    const bool unpinned = node_.pins.unpin(node_.store, at.key, node_.pinned_bytes);
+    const bool unpinned = node_.pins.unpin(node_.store, at.key);
     results.push_back(result_of(unpinned ? KeyStatus::kOk : KeyStatus::kMiss));
   }
   reply(call.type, call.id, wire::PutReply(), std::as_bytes(std::span(results)));
@@ -120,7 +120,7 @@ void Session::remove(const Call& call) {
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
     keys.push_back(locate(*ns, record, node_.store.shards()));
-    node_.pins.unpin(node_.store, keys.back().key, node_.pinned_bytes);
+    node_.pins.unpin(node_.store, keys.back().key);
   }
   started.start(keys);
 }

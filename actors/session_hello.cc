@@ -73,7 +73,7 @@ void Session::hello(const Call& call) {
         fmt::format("version: the client speaks {} to {}, this daemon {}", body.version_min(),
                     body.version_max(), kProtocolVersion)));
   }
-  if (!grant_access(body.token())) return;
+  if (!grant_access(body.token()) || !join_tenant()) return;
   greeted_ = true;
   client_ = for_log(body.client().substr(0, kClientNameMax));
   audit(call.type, fmt::format("admin={}", grant_.admin));

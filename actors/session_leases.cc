@@ -8,8 +8,12 @@ namespace larder {
 
 bool LeaseBook::add(std::uint64_t get, std::vector<HeldBlock> held, Time deadline) {
   if (blocks_ + held.size() > limits::kSessionLeasesMax) return false;
+  std::uint64_t bytes = 0;
+  for (const HeldBlock& block : held)
+    bytes += block.hold.length.count;
+  if (!node_.leased.take(tenant_->leased, bytes, node_.lease_bounds())) return false;
   blocks_ += held.size();
-  gets_.emplace(get, Batch{std::move(held), deadline});
+  gets_.emplace(get, Batch{std::move(held), deadline, bytes});
   return true;
 }
 
@@ -47,6 +51,7 @@ void LeaseBook::release_all() {
 void LeaseBook::drop(const Batch& batch) {
   for (const HeldBlock& held : batch.held)
     larder::release(node_.store, held);
+  node_.leased.give(tenant_->leased, batch.bytes);
   blocks_ -= batch.held.size();
 }
 

@@ -15,7 +15,11 @@ class LeaseBook {
  public:
   explicit LeaseBook(NodeContext& node) : node_(node) {}
 
-  /// False past limits::kSessionLeasesMax (and nothing is kept: the caller releases).
+  /// Whose they are, before the first; it outlives the book.
+  void belong_to(TenantUse& tenant) { tenant_ = &tenant; }
+
+  /// False past limits::kSessionLeasesMax, and when the tenant would leave others no room (nothing
+  /// is kept then: the caller releases).
   bool add(std::uint64_t get, std::vector<HeldBlock> held, Time deadline);
   bool contains(std::uint64_t get) const { return gets_.contains(get); }
   void release(std::uint64_t get);
@@ -29,10 +33,12 @@ class LeaseBook {
   struct Batch {
     std::vector<HeldBlock> held;
     Time deadline;
+    std::uint64_t bytes = 0;
   };
   void drop(const Batch& batch);
 
   NodeContext& node_;
+  TenantUse* tenant_ = nullptr;
   absl::flat_hash_map<std::uint64_t, Batch> gets_;
   std::size_t blocks_ = 0;
 };

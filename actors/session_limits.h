@@ -28,6 +28,14 @@ inline constexpr std::uint32_t kNodeRemovalsMax = 4;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);
 inline constexpr Duration kPutDeadlineMax = std::chrono::minutes(10);
 inline constexpr Duration kNamespaceTtlMax = std::chrono::hours(24 * 3650);
+/// Of those that are left, a tenant may have this many times as many sessions, where there are
+/// tenants.
+inline constexpr std::uint32_t kSessionsTimes = 7;
+/// Beyond max_sessions, for administrators of this machine: they are to see why nobody comes in.
+inline constexpr std::uint32_t kSessionsKept = 16;
+/// Of max_sessions, those that may be open without a Hello; each io thread may have a few.
+inline constexpr std::uint32_t kUnknownShare = 4;
+inline constexpr std::uint32_t kUnknownMin = 8;
 inline constexpr Duration kHelloDeadline = std::chrono::seconds(5);
 
 }  // namespace larder

@@ -109,7 +109,7 @@ void RemovalOp::erase_some() {
   }
   found_ = true;
   for (const LocatedKey& at : keys)
-    session_.node().pins.unpin(session_.node().store, at.key, session_.node().pinned_bytes);
+    session_.node().pins.unpin(session_.node().store, at.key);
   asked_ = send_erases(session_, options_.id, keys);
 }
 

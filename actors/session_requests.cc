@@ -45,14 +45,12 @@ void RequestBook::announce(SessionRequest& request) {
 }
 
 void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
-  const std::uint64_t quota = node_.pin_quota();
   const std::uint64_t length = held.hold.length.count;
-  if (node_.pinned_bytes.fetch_add(length, std::memory_order_relaxed) + length > quota) {
-    node_.pinned_bytes.fetch_sub(length, std::memory_order_relaxed);
+  if (node_.pins.pot().take(tenant_->pinned, length, node_.pin_bounds(*tenant_))) {
+    request.pinned.push_back(held);
+  } else {
     release(node_.store, held);
-    return;
   }
-  request.pinned.push_back(held);
 }
 
 void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
@@ -98,7 +96,7 @@ void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
     notes.back()->request = request.context.request;
     notes.back()->output_tokens = output_tokens;
     notes.back()->holds =
-        std::make_unique<NoteHolds>(node_.store, ShardId(shard), node_.pinned_bytes);
+        std::make_unique<NoteHolds>(node_.store, ShardId(shard), node_.pins.pot(), tenant_->pinned);
   }
   std::uint64_t from_suffix = 0;
   for (const std::size_t i : order) {

@@ -28,6 +28,8 @@ struct SessionRequest {
 class RequestBook {
  public:
   explicit RequestBook(NodeContext& node) : node_(node) {}
+  /// Whose they are, before the first begins; it outlives the book's last note.
+  void belong_to(TenantUse& tenant) { tenant_ = &tenant; }
 
   /// RESOURCE_EXHAUSTED past limits::kSessionRequestsMax; an open number is begun anew.
   absl::Status begin(std::uint64_t number, const NamespaceRef& ns, RequestContext context,
@@ -51,6 +53,7 @@ class RequestBook {
   void finish(SessionRequest& request, std::uint32_t output_tokens);
 
   NodeContext& node_;
+  TenantUse* tenant_ = nullptr;
   absl::flat_hash_map<std::uint64_t, SessionRequest> requests_;
   std::size_t chained_ = 0;  ///< blocks of all their chains
 };

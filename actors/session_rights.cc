@@ -1,11 +1,13 @@
 // Who a session speaks for, and what it may do: by its token, or by where it comes from.
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "actors/session.h"
+#include "actors/session_limits.h"
 #include "transport/frame_name.h"
 #include "transport/wire.pb.h"
 
@@ -97,12 +99,34 @@ bool Session::grant_access(const std::string& token) {
   } else {
     grant_.tenant = kDefaultTenant;
   }
-  grant_.admin = grant_.admin || is_trusted_user();
+  // Who shows a token may do what its line says, and no more.
+  if (!token_) grant_.admin = is_trusted_user();
   return true;
 }
 
-bool Session::is_trusted_user() const {
-  return options_.is_unix && (options_.peer.uid == 0 || options_.peer.uid == ::geteuid());
+bool is_trusted(const PeerCredentials& peer) {
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+bool Session::join_tenant() {
+  TenantUse& tenant = node_.tenant_uses.of(grant_.tenant);
+  const std::uint32_t own = tenant.sessions.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint32_t most = node_.config().max_sessions;
+  const std::uint32_t left = most - std::min(most, node_.sessions.load(std::memory_order_relaxed));
+  const bool bound = node_.has_tenants() && !grant_.admin;
+  if (bound && !leaves_room(own, left, kSessionsTimes)) {
+    tenant.sessions.fetch_sub(1, std::memory_order_relaxed);
+    count(node_.metrics.sessions_refused);
+    fail(absl::ResourceExhaustedError(fmt::format(
+        "sessions: tenant {} has {} open, and {} of max_sessions={} are left for all; a tenant may "
+        "have {} times as many as are left",
+        grant_.tenant, own - 1, left, most, kSessionsTimes)));
+    return false;
+  }
+  tenant_ = &tenant;
+  requests_.belong_to(tenant);
+  leases_.belong_to(tenant);
+  return true;
 }
 
 void Session::check_grant() {
@@ -117,7 +141,6 @@ void Session::check_grant() {
   if (!grant || grant->tenant != grant_.tenant) {
     return fail(absl::UnauthenticatedError("token: not known to this daemon any more"));
   }
-  grant->admin = grant->admin || is_trusted_user();
   grant_ = *std::move(grant);
 }
 

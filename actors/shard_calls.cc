@@ -37,7 +37,7 @@ void ShardCall::answer() {
 NoteHolds::~NoteHolds() {
   Index& index = *store_.indexes[shard_.value()];
   for (const Hold& hold : holds_) {
-    pinned_bytes_.fetch_sub(hold.length.count, std::memory_order_relaxed);
+    pot_.give(own_, hold.length.count);
     index.release(hold.entry);
   }
 }

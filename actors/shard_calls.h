@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/tenant_use.h"
 #include "store/namespace_spec.h"
 #include "store/shard.h"
 #include "store/types.h"
@@ -91,9 +92,9 @@ struct RequestNote {
 /// until then their old stamps would make them the next victims. Also when the shard dies.
 class NoteHolds {
  public:
-  /// `store` and `pinned_bytes` (less the holds' lengths when they end) outlive the note.
-  NoteHolds(NodeStore& store, ShardId shard, std::atomic<std::uint64_t>& pinned_bytes)
-      : store_(store), shard_(shard), pinned_bytes_(pinned_bytes) {}
+  /// `store`, `pot` and `own`, to which the holds' lengths go back when they end, outlive the note.
+  NoteHolds(NodeStore& store, ShardId shard, SharedPot& pot, std::atomic<std::uint64_t>& own)
+      : store_(store), shard_(shard), pot_(pot), own_(own) {}
   NoteHolds(const NoteHolds&) = delete;
   NoteHolds& operator=(const NoteHolds&) = delete;
   ~NoteHolds();
@@ -104,7 +105,8 @@ class NoteHolds {
  private:
   NodeStore& store_;
   const ShardId shard_;
-  std::atomic<std::uint64_t>& pinned_bytes_;
+  SharedPot& pot_;
+  std::atomic<std::uint64_t>& own_;
   std::vector<Hold> holds_;
 };
 

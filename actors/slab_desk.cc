@@ -12,6 +12,9 @@ namespace {
 constexpr int kSlabsTriedMax = 4;
 /// Slabs emptied in one call when the capacity was lowered: who waits for slots comes in between.
 constexpr int kShrinkStep = 8;
+/// Slabs without a block may take capacity / this beyond it: sizes come and go.
+constexpr std::uint64_t kIdleShare = 8;
+constexpr Duration kIdleLookEvery = std::chrono::seconds(5);
 /// Passes over the shards in which nothing left and nothing could: all is held.
 constexpr int kIdlePassesMax = 3;
 constexpr int kPassesMax = 1'000;
@@ -27,6 +30,20 @@ SlabDesk::SlabDesk(NodeStore& store, Hooks hooks)
 void SlabDesk::upkeep(Time now) {
   release_retired(now);
   shrink(now);
+  release_idle(now);
+}
+
+/// Sizes that nobody puts any more keep a slab each: while they stand beyond capacity, those
+/// without a block go.
+void SlabDesk::release_idle(Time now) {
+  const Bytes capacity = store_.budget.ledger.capacity();
+  const Bytes most = capacity + Bytes{capacity.count / kIdleShare};
+  if (store_.slabs.total_bytes() <= most || now - idle_looked_ < kIdleLookEvery) return;
+  idle_looked_ = now;
+  for (const auto& use : store_.pools.all_slabs()) {
+    if (use.busy > 0 || store_.slabs.total_bytes() <= most) break;
+    empty_slab(use.id, now);
+  }
 }
 
 void SlabDesk::shrink(Time now) {
@@ -119,8 +136,20 @@ bool SlabDesk::evict_from_pool(const PoolName& pool, std::uint32_t count) {
   return store_.pools.free_count(pool.tenant, pool.slot_bytes) > 0;
 }
 
+/// Whether the file system would hold a slab for the pool if those of all others left it. When
+/// something else has filled it, emptying them one by one would cost blocks for nothing.
+bool SlabDesk::has_place(const PoolName& pool) {
+  const auto free = store_.slabs.free_space();
+  if (!free.ok()) return true;
+  Bytes room = *free;
+  for (const auto& use : store_.pools.slabs_of_others(pool.tenant, pool.slot_bytes))
+    room = room + store_.slabs.find(use.id)->bytes();
+  return store_.slabs.slab_bytes(pool.tenant, pool.slot_bytes) <= room;
+}
+
 /// Empties whole slabs of other pools until a new slab fits.
 bool SlabDesk::reclaim(const PoolName& pool, Time now) {
+  if (!has_place(pool)) return false;
   Bytes given_up;  // slabs of the same tenant
   for (int tried = 0; tried < kSlabsTriedMax;) {
     bool progress = false;

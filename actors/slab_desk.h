@@ -59,16 +59,19 @@ class SlabDesk {
   bool settle(const PoolName& pool, std::uint32_t count);
   bool make_room(Budget& budget, Bytes wanted, Bytes least);
   bool evict_from_pool(const PoolName& pool, std::uint32_t count);
+  bool has_place(const PoolName& pool);
   bool reclaim(const PoolName& pool, Time now);
   std::vector<SlotPools::SlabUse> reclaim_order(const PoolName& pool);
   bool empty_slab(SlabId id, Time now);
   void release_retired(Time now);
   void shrink(Time now);
+  void release_idle(Time now);
 
   NodeStore& store_;
   Hooks hooks_;
   std::deque<Retired> retired_;
   Bytes capacity_;                       ///< when it was last looked at
+  Time idle_looked_;                     ///< when slabs without a block were last looked for
   bool shrinking_ = false;               ///< it was lowered, and slabs stand beyond it still
   std::optional<Time> not_made_logged_;  ///< when the last line of a slab that was not made was
   std::uint64_t not_made_unlogged_ = 0;  ///< how many had none since

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kSlabsPerCapacity = 64;
 /// Slabs of a tenant that has a quota are this part of it, if that is less: each slot size that it
 /// uses takes one at least.
 inline constexpr std::uint32_t kSlabsPerQuota = 16;
+/// What slabs may take beyond capacity, because each slot size of each tenant has one at least:
+/// capacity / this. With more sizes than that, they take slabs from each other.
+inline constexpr std::uint64_t kBeyondShare = 4;
 /// Free slots kept ahead of use: at most capacity / this, none for slots over kReserveSlotMax.
 inline constexpr std::uint64_t kReserveShare = 100;
 inline constexpr Bytes kReserveSlotMax = 1_MiB;

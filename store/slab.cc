@@ -101,6 +101,10 @@ absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
   if (got != static_cast<ssize_t>(sizeof header) || header.magic != SlabFileHeader::kMagic) {
     return absl::DataLossError(fmt::format("{}: no slab header", path));
   }
+  // First: every version has its checksum there, and a damaged version is not another one.
+  if (header.checksum != checksum_of(header)) {
+    return absl::DataLossError(fmt::format("{}: slab header damaged", path));
+  }
   if (header.version != SlabFileHeader::kVersion) {
     return absl::FailedPreconditionError(
         fmt::format("{}: slab format version {}, this program knows {}: start the program that "
@@ -108,8 +112,7 @@ absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
                     "then)",
                     path, header.version, SlabFileHeader::kVersion));
   }
-  if (header.checksum != checksum_of(header) || !has_known_shape(header) ||
-      header.tenant_length > SlabFileHeader::kTenantNameMax) {
+  if (!has_known_shape(header) || header.tenant_length > SlabFileHeader::kTenantNameMax) {
     return absl::DataLossError(fmt::format("{}: slab header damaged", path));
   }
   return header;

@@ -45,7 +45,8 @@ class MappedFile {
   Bytes length_;
 };
 
-/// First page of a slab's header file: what the slab is. Little endian, as on disk.
+/// First page of a slab's header file: what the slab is. Little endian, as on disk. Magic, version
+/// and checksum stand at the same places in every version.
 struct SlabFileHeader {
   static constexpr std::uint64_t kMagic = 0x3142414c53445241;  // "ARDSLAB1" little endian
   static constexpr std::uint32_t kVersion = 1;

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "store/assert.h"
@@ -202,6 +203,7 @@ bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up) cons
   for (const auto& [name, slabs] : pool_slabs_) {
     if (name != PoolName{tenant, slot_bytes}) beyond += slab_bytes(name.first, name.second).count;
   }
+  beyond = std::min(beyond, capacity / limits::kBeyondShare);
   const std::uint64_t total = total_bytes().count;
   const std::uint64_t counted = total - std::min(total, beyond);
   // Small slots get a reserve: free slots remain while all of capacity is committed.
@@ -241,11 +243,25 @@ bool SlabStore::below_quota(TenantId tenant) const {
 
 Bytes SlabStore::excess() const {
   MutexLock lock(&mutex_);
-  std::uint64_t allowed = capacity_.load(std::memory_order_relaxed);
-  for (const auto& [name, slabs] : pool_slabs_)
-    allowed += 2 * slab_bytes(name.first, name.second).count;
+  const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
+  std::uint64_t beyond = 0;
+  std::uint64_t largest = 0;
+  for (const auto& [name, slabs] : pool_slabs_) {
+    const std::uint64_t one = slab_bytes(name.first, name.second).count;
+    beyond += 2 * one;
+    largest = std::max(largest, one);
+  }
+  beyond = std::min(beyond, capacity / limits::kBeyondShare + largest);
   const std::uint64_t total = total_bytes().count;
-  return {total - std::min(total, allowed)};
+  return {total - std::min(total, capacity + beyond)};
+}
+
+absl::StatusOr<Bytes> SlabStore::free_space() const {
+  struct statvfs space {};
+  if (::statvfs(dir_.c_str(), &space) != 0) {
+    return absl::ErrnoToStatus(errno, fmt::format("{}: statvfs", dir_));
+  }
+  return Bytes{std::uint64_t{space.f_bavail} * space.f_frsize};
 }
 
 absl::StatusOr<SlabId> SlabStore::take_id() {

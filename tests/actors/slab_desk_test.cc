@@ -169,6 +169,27 @@ BOOST_AUTO_TEST_CASE(a_tenant_at_its_quota_may_change_its_slot_size_and_takes_no
   BOOST_TEST(store->tenants.used(kLimited) <= sim::kSlot * kQuotaSlots);
 }
 
+BOOST_AUTO_TEST_CASE(slabs_of_many_sizes_have_a_bound_and_those_without_a_block_go) {
+  constexpr Bytes kCapacity = sim::kSlot * sim::kSlots;
+  constexpr std::uint32_t kTenants = 8;
+  constexpr std::uint64_t kSizes = 40;
+  const auto length = [](std::uint64_t n) { return Bytes{64 * (4 + 16 * n)}; };
+  std::uint64_t next = 1;
+  for (std::uint32_t tenant = 0; tenant < kTenants; ++tenant) {
+    for (std::uint64_t n = 0; n < kSizes; ++n) {
+      for (const ReserveItem& item : put(next++, 1, length(n), TenantId(tenant)))
+        BOOST_REQUIRE((item.outcome == ReserveOutcome::kReserved));
+    }
+  }
+  BOOST_TEST(store->slabs.total_bytes().count <= kCapacity.count * 4 / 3);
+  BOOST_TEST(there(next - 1, 1) == 1U);
+
+  for (std::uint64_t n = 1; n < next; ++n)
+    shard.erase(key(n), EraseCause::kRemoved);
+  desk->upkeep(sim::kStart + std::chrono::seconds(10));
+  BOOST_TEST(store->slabs.total_bytes().count <= kCapacity.count * 9 / 8);
+}
+
 BOOST_AUTO_TEST_CASE(a_quota_that_comes_late_costs_a_change_of_size_no_more_than_what_it_takes) {
   constexpr Bytes kLarge{16 * 4096};
   const TenantId tenant(0);

@@ -73,6 +73,31 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
   BOOST_TEST(client->open_namespace(spec_of("new", kBytes)).ok());
 }
 
+/// Nothing that could leave makes place for so large a slab, so nothing leaves.
+BOOST_AUTO_TEST_CASE(a_put_that_cannot_be_stored_costs_no_block) {
+  const test::TempDir dir;
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  if (!tmpfs) return;
+  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
+                      .flags = {},
+                      .environment = {},
+                      .program = {},
+                      .runtime_dir = dir.path() + "/run"});
+  const auto client = daemon.shm();
+  const NamespaceSpec spec = spec_of("small", kBytes);
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch there(spec, 1, 16, kBytes);
+  sim::check_all(client->put(ns, there.keys, there.sources, {}), 16, KeyStatus::kOk);
+  constexpr std::size_t kLarge = 10 << 20;
+  const NamespaceSpec wide = spec_of("wide", kLarge);
+  const NamespaceId of_wide = *client->open_namespace(wide);
+  const std::string ballast = tmpfs->fill();
+  sim::Batch large(wide, 2, 1, kLarge);
+  sim::check_all(client->put(of_wide, large.keys, large.sources, {}), 1, KeyStatus::kNoSpace);
+  sim::check_all(client->get(ns, there.keys, there.targets, {}), 16, KeyStatus::kOk);
+  BOOST_TEST(there.got_all());
+}
+
 BOOST_AUTO_TEST_CASE(a_restart_on_a_full_directory_says_what_it_lacks_and_loses_nothing) {
   const test::TempDir dir;
   const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "actors/session_limits.h"
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/raw.h"
@@ -17,6 +18,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr int kLimit = 200;
+constexpr int kKept = kSessionsKept;  ///< the tests' own uid is the daemon's
 
 struct Crowded {
   sim::Daemon daemon{
@@ -64,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_sessions_meet_the_limit_and_give_everything_back
       }
       sessions.push_back(std::move(raw));
     }
-    BOOST_TEST(open == kLimit - 1);
+    BOOST_TEST(open == kLimit - 1 + kKept);
     for (int n = 0; n < 20; ++n) {
       Client::Options late;
       late.server = n % 2 == 0 ? daemon.socket() : daemon.tcp();
@@ -100,7 +102,18 @@ BOOST_AUTO_TEST_CASE(a_burst_of_connections_meets_the_limit_too) {
     BOOST_REQUIRE(sessions[n]->receive());
     open += sessions[n]->frame().header.type == FrameType::kHello ? 1 : 0;
   }
-  BOOST_TEST(open == 49);
+  BOOST_TEST(open == 49 + kKept);
+  bystander_is_served();
+}
+
+/// Connections that say nothing: the oldest make room, so who speaks comes in at once.
+BOOST_AUTO_TEST_CASE(silent_connections_keep_nobody_out) {
+  std::vector<std::unique_ptr<sim::Raw>> silent;
+  for (int n = 0; n < 3 * kLimit; ++n)
+    silent.push_back(std::make_unique<sim::Raw>(daemon.tcp(), /*greet=*/false));
+  for (int n = 0; n < 5; ++n)
+    BOOST_TEST(daemon.tcp_client() != nullptr);
+  BOOST_TEST(sim::figure(*bystander, "sessions") <= kLimit / kUnknownShare + 16.0);
   bystander_is_served();
 }
 

@@ -141,7 +141,7 @@ class Run : SessionFrames {
     node_->shards().tick_all();
     for (auto& client : clients_)
       client->on_time(now_);
-    node_->context().pins.expire(node_->store(), now_, node_->context().pinned_bytes);
+    node_->context().pins.expire(node_->store(), now_);
   }
 
   void raw_frame() {
@@ -442,14 +442,15 @@ class Run : SessionFrames {
     }
     now_ += std::chrono::hours(1);
     NodeContext& context = node_->context();
-    context.pins.expire(node_->store(), Time::max(), context.pinned_bytes);
+    context.pins.expire(node_->store(), Time::max());
     node_->shards().tick_all();
     for (auto& client : clients_)
       client->settle(now_);
     node_->shards().tick_all();
     LARDER_ASSERT(sim::held_in(node_->store()) == sim::Held{});
     LARDER_ASSERT(context.sessions.load() == 0);
-    LARDER_ASSERT(context.pinned_bytes.load() == 0);
+    LARDER_ASSERT(context.pins.pot().taken() == 0);
+    LARDER_ASSERT(context.leased.taken() == 0);
     LARDER_ASSERT(sim::whole_bytes(node_->store()) == node_->store().budget.ledger.used());
     node_->evict_all(now_);
     LARDER_ASSERT(node_->store().budget.ledger.used() == Bytes{0});

@@ -43,6 +43,8 @@ SessionNode::SessionNode(const Options& options)
                                  .log = [this](const std::string& line) { log_line(line); },
                                  .audit = [](const std::string&) {},
                                  .io_threads = {},
+                                 .tenant_uses = {},
+                                 .leased = {},
                                  .pins = {},
                                  .suspects = {}});
 }

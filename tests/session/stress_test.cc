@@ -353,7 +353,7 @@ void check_nothing_is_held(sim::SessionNode& node) {
   BOOST_TEST(held.leases == 0U);
   BOOST_TEST(held.filling == 0U);
   BOOST_TEST(held.removed == 0U);
-  BOOST_TEST(node.context().pinned_bytes.load() == 0U);
+  BOOST_TEST(node.context().pins.pot().taken() == 0U);
 
   // All of it can be had: nothing is charged that is not a block.
   node.stop();

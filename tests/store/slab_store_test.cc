@@ -1,6 +1,7 @@
 #include "store/slab_store.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/checksum.h"
 #include "tests/store/store_fixture.h"
 
 namespace larder {
@@ -168,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_truncated_slab_is_set_aside_and_the_others_serve) {
 }
 
 BOOST_AUTO_TEST_CASE(damage_in_the_first_page_sets_the_slab_aside) {
-  for (const std::streamoff at : {0, 13, 16, 40, 290}) {
+  for (const std::streamoff at : {0, 8, 13, 16, 40, 290}) {
     reopen()->create(kTenant, "alpha", 4_KiB).value();
     overwrite(file(".hdr"), at, '\x7f');
 
@@ -183,7 +185,15 @@ BOOST_AUTO_TEST_CASE(damage_in_the_first_page_sets_the_slab_aside) {
 BOOST_AUTO_TEST_CASE(another_format_version_is_refused_with_file_and_remedy) {
   reopen()->create(kTenant, "alpha", 4_KiB).value();
   const std::string path = file(".hdr");
-  overwrite(path, 8, '\x02');
+  SlabFileHeader header{};
+  std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+  stream.read(reinterpret_cast<char*>(&header), sizeof header);
+  header.version = 2;
+  header.checksum =
+      checksum(std::as_bytes(std::span(&header, 1)).first(offsetof(SlabFileHeader, checksum)));
+  stream.seekp(0);
+  stream.write(reinterpret_cast<const char*>(&header), sizeof header);
+  stream.close();
 
   SlabStore slabs(dir.path(), 16_MiB);
   const auto opened = slabs.open([](const std::string& /*name*/) { return kTenant; });

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+
+#include "store/mutex.h"
+
+namespace larder {
+
+/// What one tenant's sessions hold of what all tenants share. Any thread.
+struct TenantUse {
+  explicit TenantUse(std::string tenant) : name(std::move(tenant)) {}
+
+  const std::string name;
+  std::atomic<std::uint32_t> sessions{0};
+  std::atomic<std::uint64_t> pinned{0};  ///< bytes of blocks
+  std::atomic<std::uint64_t> leased{0};  ///< likewise, by gets over shared memory
+};
+
+/// Every tenant's, from its first session on. Any thread; one mutex, taken by a Hello.
+class TenantUses {
+ public:
+  /// Lives as long as this. As many as token_file has tenants, and the default one.
+  TenantUse& of(const std::string& tenant);
+
+ private:
+  Mutex mutex_;
+  absl::flat_hash_map<std::string, std::unique_ptr<TenantUse>> uses_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// Whether a tenant may hold `own` of a pot of which `left` is left for all: at most `times` as
+/// much. So no tenant has the pot whole, however early it comes, and who is alone has nearly all of
+/// it. (Dynamic thresholds, as for the shared buffers of switches: Choudhury and Hahne, 1998.)
+inline bool leaves_room(std::uint64_t own, std::uint64_t left, std::uint64_t times) {
+  return own <= times * left;
+}
+
+/// Bytes that all tenants take from one pot. Any thread; two atomic additions a call.
+class SharedPot {
+ public:
+  struct Bounds {
+    std::uint64_t all = 0;  ///< the pot
+    std::uint64_t own = 0;  ///< the tenant's
+    bool tenants = false;   ///< there are others to leave room for
+  };
+  /// `own` is the tenant's count. False, and nothing is taken, when a bound does not allow it.
+  bool take(std::atomic<std::uint64_t>& own, std::uint64_t bytes, const Bounds& bounds);
+  void give(std::atomic<std::uint64_t>& own, std::uint64_t bytes);
+  std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> taken_{0};
+};
+
+}  // namespace larder
