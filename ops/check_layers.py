@@ -31,7 +31,7 @@ ONLY_IN = [  # third-party header -> the files that may include it
     (r"infiniband/|rdma/", r"transport/verbs_|ops/"),
     (r"spdlog/", r"actors/|ops/"),
     (r"liburing", r"store/disk_|tests/"),
-    (r"httplib", r"actors/|ops/|tests/"),
+    (r"boost/(asio|beast|system)", r"actors/http_server\.cc$|tests/"),
     (r"toml\+\+/", r"actors/config|tests/"),
     (r"CLI/", r"actors/config|ops/(main\.cc|(\w+_)?flags\.(h|cc))$|tests/"),
     (r"openssl/", r"store/chain\.cc$|transport/tls\.cc$|actors/|tests/"),
