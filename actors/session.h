@@ -159,7 +159,7 @@ class Session {
   // session_hello.cc
   void hello(const Call& call);
   // session_rights.cc
-  bool grant_access(const std::string& token);
+  absl::Status grant_access(const std::string& token);
   /// Root or the daemon's own user behind a unix socket: an administrator without a token.
   bool is_trusted_user() const;
   /// Why this call is refused, if it is.
@@ -213,6 +213,7 @@ class Session {
   void purge(const Call& call);
   /// One line of who does what.
   void audit(FrameType what, const std::string& of_what);
+  void audit_refused(FrameType what, const absl::Status& why);
   void audit_keys(FrameType what, const NamespaceInfo& ns,
                   const std::vector<wire::KeyRecord>& records);
 
@@ -232,6 +233,7 @@ class Session {
   std::optional<TokenTable::Digest> token_;
   std::uint64_t tokens_version_ = 0;
   std::string client_;  ///< as it named itself, fit for a log
+  std::string from_;    ///< uid and pid, or address and port
   std::unique_ptr<ByteStream> stream_;
   FrameReader reader_;
   FrameWriter writer_;

@@ -80,25 +80,21 @@ const char* name_of(Right right) {
 
 }  // namespace
 
-bool Session::grant_access(const std::string& token) {
+absl::Status Session::grant_access(const std::string& token) {
   tokens_version_ = node_.tokens.version();
   const TokenTable& tokens = node_.tokens.get();
   if (!token.empty()) {
     token_ = TokenTable::digest(token);
     const auto grant = tokens.find(*token_);
-    if (!grant) {
-      fail(absl::UnauthenticatedError("token: not known to this daemon"));
-      return false;
-    }
+    if (!grant) return absl::UnauthenticatedError("token: not known to this daemon");
     grant_ = *grant;
   } else if (!tokens.empty() && !options_.is_unix) {
-    fail(absl::UnauthenticatedError("token: needed on this address"));
-    return false;
+    return absl::UnauthenticatedError("token: needed on this address");
   } else {
     grant_.tenant = kDefaultTenant;
   }
   grant_.admin = grant_.admin || is_trusted_user();
-  return true;
+  return absl::OkStatus();
 }
 
 bool Session::is_trusted_user() const {
