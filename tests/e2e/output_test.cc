@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/e2e/daemon.h"
+#include "tests/eventually.h"
 
 namespace larder {
 
@@ -120,7 +121,14 @@ BOOST_AUTO_TEST_CASE(with_json_every_error_is_an_object_on_standard_output) {
 
 BOOST_AUTO_TEST_CASE(the_ways_in_which_larderd_cannot_serve_have_their_exit_codes) {
   const sim::Daemon full({.flags = {"--max-sessions", "1"}, .environment = {}, .program = {}});
-  const auto only = full.shm();
+  std::unique_ptr<Client> only;
+  BOOST_TEST(test::eventually([&] {  // the session that saw it start may still be ending
+    Client::Options options;
+    options.server = full.socket();
+    auto client = Client::connect(options);
+    if (client.ok()) only = *std::move(client);
+    return only != nullptr;
+  }));
   const Finished refused = shell(full, "$larder status $at");
   BOOST_TEST(refused.status == 3, refused.output);
   BOOST_TEST(says(refused, "max_sessions=1"), refused.output);
