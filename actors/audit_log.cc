@@ -3,26 +3,36 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+
+#include "store/status_macros.h"
 
 namespace larder {
 
-absl::StatusOr<AuditLog::Line> AuditLog::open(const std::string& file, Line log) {
-  if (file.empty()) return log;
-  std::shared_ptr<spdlog::logger> sink;
-  try {
-    sink = spdlog::basic_logger_mt(fmt::format("audit {}", file), file);
-  } catch (const spdlog::spdlog_ex& e) {
-    return absl::PermissionDeniedError(fmt::format("audit_file {}: {}", file, e.what()));
-  }
-  spdlog::drop(sink->name());  // ours alone
-  sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %v");
-  sink->flush_on(spdlog::level::info);
-  sink->set_error_handler([log, file](const std::string& why) {
-    log(fmt::format("audit_lost file={} error=\"{}\"", file, why));
-  });
-  return Line([sink](const std::string& line) { sink->info("{}", line); });
+absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& file, Line log,
+                                                         std::function<void()> lost) {
+  auto audit = std::make_unique<AuditLog>();
+  audit->log_ = log;
+  if (file.empty()) return audit;
+  LARDER_ASSIGN_OR_RETURN(audit->file_,
+                          RotatedFile::open("audit_file", file, "%Y-%m-%dT%H:%M:%S.%e%z %v"));
+  audit->logger_ = std::make_shared<spdlog::logger>("audit", audit->file_->sink());
+  audit->logger_->flush_on(spdlog::level::info);
+  audit->logger_->set_error_handler(
+      [log = std::move(log), lost = std::move(lost), file](const std::string& why) {
+        lost();
+        log(fmt::format("audit_lost file={} error=\"{}\"", file, why));
+      });
+  return audit;
+}
+
+void AuditLog::add(const std::string& line) {
+  if (!logger_) return log_(line);
+  logger_->info("{}", line);
+}
+
+absl::Status AuditLog::reopen() {
+  return file_ ? file_->reopen() : absl::OkStatus();
 }
 
 }  // namespace larder

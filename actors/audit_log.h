@@ -6,17 +6,32 @@
 
 #include "absl/status/statusor.h"
 
+#include "actors/rotated_file.h"
+
+namespace spdlog {
+class logger;
+}
+
 namespace larder {
 
 /// Lines of who removed, pinned or changed what, each with its time, appended to a file that is
-/// written through.
+/// written through; without a file they go to the log. Thread-safe.
 class AuditLog {
  public:
   using Line = std::function<void(const std::string&)>;
 
-  /// PERMISSION_DENIED when the file cannot be appended to. The sink is thread-safe and owns the
-  /// file; it never fails: what cannot be written is told to `log`.
-  static absl::StatusOr<Line> open(const std::string& file, Line log);
+  /// Errors as RotatedFile's. Later nothing fails: what cannot be written is told to `log`, and
+  /// `lost` is called for it.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> open(const std::string& file, Line log,
+                                                        std::function<void()> lost);
+  void add(const std::string& line);
+  /// After the file was moved away.
+  absl::Status reopen();
+
+ private:
+  Line log_;
+  std::shared_ptr<RotatedFile> file_;  ///< null: none
+  std::shared_ptr<spdlog::logger> logger_;
 };
 
 }  // namespace larder

@@ -76,8 +76,8 @@ struct Invocation {
 absl::StatusOr<Invocation> load_config(int argc, const char* const* argv, const Environment& env,
                                        const Machine& machine);
 
-/// `larder config check FILE`: defaults and the file alone, not resolved. NOT_FOUND,
-/// INVALID_ARGUMENT.
+/// `larder config check FILE`: defaults and the file alone, not resolved; check_files looks at what
+/// it names. NOT_FOUND, INVALID_ARGUMENT.
 absl::StatusOr<Config> load_config_file(const std::string& path);
 
 /// "host:port" or "[v6]:port" in its parts.

@@ -71,7 +71,8 @@ const ConfigKey kKeys[] = {
                 "after which a request ends by itself")),
     live(text("token_file", &Config::token_file,
               "lines TOKEN TENANT [read] [write] [admin], TOKEN in plain or sha256:HEX; needed for "
-              "addresses that are not loopback")),
+              "addresses that are not loopback. Over the unix socket who names no token is tenant "
+              "default: its directory's mode says who may come")),
     live(text("tenant_file", &Config::tenant_file,
               "lines TENANT [host=SIZE] [share=N]: what a tenant's blocks may take of host_bytes, "
               "and its share of what is waited for; * is every tenant without a line")),
@@ -84,11 +85,14 @@ const ConfigKey kKeys[] = {
                "how namespaces are served that have no mode of their own (larder mode): guarded is "
                "off after a corrupt block, shadow stores and counts but answers misses")),
     text("audit_file", &Config::audit_file,
-         "where lines of who removed, pinned or changed what go; empty: the log, at level info"),
+         "where lines of who removed, pinned or changed what, or was refused, go; empty: the log, "
+         "at "
+         "level info. SIGHUP opens it anew"),
     live(choice("log_level", &Config::log_level, "trace|debug|info|warn|error|off",
                 "least severe message that is logged")),
     choice("log_format", &Config::log_format, "text|json", "form of a log line"),
-    text("log_file", &Config::log_file, "where logs go; empty: standard error"),
+    text("log_file", &Config::log_file,
+         "where logs go; empty: standard error. SIGHUP opens it anew"),
     live(number("pin_quota_percent", &Config::pin_quota_percent, 0, 100,
                 "share of the capacity that requests and pins may hold")),
     live(number("max_sessions", &Config::max_sessions, 1, limits::kSessionsMax,

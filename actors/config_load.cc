@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,13 +22,41 @@ absl::Status from(const std::string& source, const absl::Status& status) {
   return {status.code(), fmt::format("{}: {}", source, std::string(status.message()))};
 }
 
-/// The text that the key's own parser takes, so that a file and a flag mean the same.
-std::optional<std::string> plain_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
-  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
-  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
-  return std::nullopt;
+/// The text that the key's own parser takes, so that a file and a flag mean the same; nothing when
+/// the value is not of the key's type.
+struct PlainText {
+  const toml::node& node;
+
+  std::optional<std::string> operator()(std::string Config::* /*member*/) const {
+    const auto* text = node.as_string();
+    return text == nullptr ? std::nullopt : std::optional(text->get());
+  }
+  std::optional<std::string> operator()(bool Config::* /*member*/) const {
+    const auto* truth = node.as_boolean();
+    if (truth == nullptr) return std::nullopt;
+    return truth->get() ? "true" : "false";
+  }
+  std::optional<std::string> operator()(std::uint32_t Config::* /*member*/) const {
+    return number();
+  }
+  std::optional<std::string> operator()(Bytes Config::* /*member*/) const {
+    const auto* text = node.as_string();
+    return text == nullptr ? number() : std::optional(text->get());
+  }
+
+ private:
+  std::optional<std::string> number() const {
+    if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+    if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+    return std::nullopt;
+  }
+};
+
+const char* type_of(const ConfigKey& key) {
+  constexpr std::array<const char*, std::variant_size_v<ConfigKey::Member>> kTypes = {
+      "a text, in quotes", "a number, or a text such as \"4GiB\"", "a number, without quotes",
+      "true or false, without quotes"};
+  return kTypes.at(key.member.index());
 }
 
 absl::Status apply_table(Config& config, const std::string& path, const toml::table& table) {
@@ -38,10 +67,10 @@ absl::Status apply_table(Config& config, const std::string& path, const toml::ta
     if (key == nullptr) {
       return absl::InvalidArgumentError(fmt::format("{}: unknown key {}", where, key_name));
     }
-    const auto value = plain_text(node);
+    const auto value = std::visit(PlainText{node}, key->member);
     if (!value) {
       return absl::InvalidArgumentError(
-          fmt::format("{}: {}: must be a text, a number, true or false", where, key_name));
+          fmt::format("{}: {}: must be {}", where, key_name, type_of(*key)));
     }
     if (absl::Status status = assign(config, *key, *value); !status.ok()) {
       return from(where, status);

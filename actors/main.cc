@@ -2,16 +2,19 @@
 #include <cstdio>
 
 #include <signal.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "actors/config.h"
 #include "actors/descriptor_limit.h"
+#include "actors/log_level.h"
 #include "actors/machine.h"
 #include "actors/node.h"
 #include "actors/readiness.h"
+#include "actors/rotated_file.h"
+#include "actors/standard_streams.h"
+#include "store/status_macros.h"
 #include "transport/wire_log.h"
 
 namespace {
@@ -29,15 +32,27 @@ sigset_t handled_signals() {
   return handled;
 }
 
-void set_up_log(const larder::Config& config) {
-  auto log = config.log_file.empty() ? spdlog::stderr_color_mt("larderd")
-                                     : spdlog::basic_logger_mt("larderd", config.log_file);
-  if (config.log_format == "json") {
-    log->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":"%v"})");
+/// The file that SIGHUP opens anew; null: standard error.
+using LogFile = std::shared_ptr<larder::RotatedFile>;
+
+absl::StatusOr<LogFile> set_up_log(const larder::Config& config) {
+  const std::string pattern =
+      config.log_format == "json"
+          ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":"%v"})"
+          : "%+";
+  LogFile file;
+  spdlog::sink_ptr sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  if (!config.log_file.empty()) {
+    LARDER_ASSIGN_OR_RETURN(file, larder::RotatedFile::open("log_file", config.log_file, pattern));
+    sink = file->sink();
+  } else {
+    sink->set_pattern(pattern);
   }
+  auto log = std::make_shared<spdlog::logger>("larderd", std::move(sink));
   log->set_level(spdlog::level::from_str(config.log_level));
-  log->flush_on(spdlog::level::info);
+  log->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(log));
+  return file;
 }
 
 /// Quotes and backslashes of a message, when it stands in a JSON string.
@@ -51,8 +66,13 @@ std::string escaped(const std::string& message, bool json) {
   return out;
 }
 
-/// Reads the configuration as main did, and takes over what may change in a running daemon.
-void reload(larder::Node& node, int argc, char** argv, const Log& log) {
+/// Opens files anew, whatever the configuration has become; then reads it as main did, and takes
+/// over what may change in a running daemon.
+void reload(larder::Node& node, int argc, char** argv, const Log& log, const LogFile& file) {
+  if (absl::Status again = file ? file->reopen() : absl::OkStatus(); !again.ok()) {
+    log(fmt::format("log_not_reopened error=\"{}\"", std::string(again.message())));
+  }
+  node.reopen_files();
   const auto invocation =
       larder::load_config(argc, argv, larder::process_environment(), larder::probe_machine());
   absl::Status status = invocation.status();
@@ -65,33 +85,44 @@ void reload(larder::Node& node, int argc, char** argv, const Log& log) {
 }
 
 /// SIGHUP reloads; any other of the signals ends.
-int wait_for_end(larder::Node& node, int argc, char** argv, const Log& log) {
+int wait_for_end(larder::Node& node, int argc, char** argv, const Log& log, const LogFile& file) {
   const sigset_t handled = handled_signals();
   int signal = 0;
   for (;;) {
     if (::sigwait(&handled, &signal) != 0) continue;
     if (signal != SIGHUP) return signal;
-    reload(node, argc, argv, log);
+    reload(node, argc, argv, log, file);
   }
 }
 
+int cannot_start(const absl::Status& why) {
+  std::fprintf(stderr, "larderd: %s\n", std::string(why.message()).c_str());
+  return kExitCannotStart;
+}
+
+/// With the port that was got where 0 was asked for.
+std::string in_use(const std::string& address, std::uint16_t port) {
+  if (larder::is_off(address)) return address;
+  return fmt::format("{}:{}", address.substr(0, address.rfind(':')), port);
+}
+
 int serve(const larder::Config& config, int argc, char** argv) {
-  set_up_log(config);
+  const auto file = set_up_log(config);
+  if (!file.ok()) return cannot_start(file.status());
   const bool json = config.log_format == "json";
-  const Log log = [json](const std::string& line) { spdlog::info("{}", escaped(line, json)); };
+  const Log log = [json](const std::string& line) {
+    spdlog::log(larder::level_of(line), "{}", escaped(line, json));
+  };
   auto node = larder::Node::start(config, log);
-  if (!node.ok()) {
-    const std::string why(node.status().message());
-    std::fprintf(stderr, "larderd: %s\n", why.c_str());
-    return kExitCannotStart;
-  }
+  if (!node.ok()) return cannot_start(node.status());
   log(
       fmt::format("serving socket={} listen={} http={} host_bytes={} shards={} io_threads={} "
                   "policy={} runtime_dir={}",
-                  config.socket, config.listen, config.http, config.host_bytes.count, config.shards,
+                  config.socket, in_use(config.listen, (*node)->tcp_port()),
+                  in_use(config.http, (*node)->http_port()), config.host_bytes.count, config.shards,
                   config.io_threads, config.policy, config.runtime_dir));
   larder::notify_ready();
-  const int signal = wait_for_end(**node, argc, argv, log);
+  const int signal = wait_for_end(**node, argc, argv, log, *file);
   log(fmt::format("stopping signal={}", signal));
   larder::notify_stopping();
   (*node)->stop();
@@ -102,10 +133,11 @@ int serve(const larder::Config& config, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  larder::open_standard_streams();
   // Before any thread: all of them leave these signals to main.
   const sigset_t handled = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &handled, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   larder::raise_descriptor_limit();
   larder::silence_wire_log();
 
@@ -117,16 +149,14 @@ int main(int argc, char** argv) {
     return kExitUsage;
   }
   if (invocation->action == larder::Invocation::Action::kPrint) {
-    std::fputs(invocation->text.c_str(), stdout);
-    return 0;
+    larder::write_output(invocation->text);
+    return larder::exit_code_after("larderd", 0);
   }
   const larder::Config& config = invocation->config;
   if (const absl::Status space =
           larder::check_runtime_space(config, larder::probe_runtime_space(config.runtime_dir));
       !space.ok()) {
-    const std::string why(space.message());
-    std::fprintf(stderr, "larderd: %s\n", why.c_str());
-    return kExitCannotStart;
+    return cannot_start(space);
   }
   return serve(config, argc, argv);
 }

@@ -63,6 +63,8 @@ std::vector<MetricFamilyRow> sessions() {
               "Connections for which no descriptor was left."),
       counter("frames_refused", "larder_frames_refused_total",
               "Frames and calls that the protocol does not allow."),
+      counter("audit_lost", "larder_audit_lost_total",
+              "Audit lines that could not be written; what they tell of was done."),
       counter("leases_expired", "larder_leases_expired_total",
               "Leases that ended by their deadline."),
       {"larder_fallbacks_total",

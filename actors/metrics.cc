@@ -32,6 +32,7 @@ std::vector<std::pair<std::string, std::uint64_t>> NodeMetrics::snapshot() const
       {"scrubbed_bytes", &scrubbed_bytes},
       {"sessions_opened", &sessions_opened},
       {"sessions_refused", &sessions_refused},
+      {"audit_lost", &audit_lost},
       {"accepts_failed", &accepts_failed},
       {"sessions_timed_out", &sessions_timed_out},
       {"frames_refused", &frames_refused},

@@ -44,6 +44,7 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> accepts_failed{0};
   std::atomic<std::uint64_t> sessions_timed_out{0};
   std::atomic<std::uint64_t> frames_refused{0};
+  std::atomic<std::uint64_t> audit_lost{0};  ///< lines that could not be written
   std::atomic<std::uint64_t> shard_restarts{0};
   std::atomic<std::uint64_t> slabs_set_aside{0};      ///< at the start
   std::atomic<std::uint64_t> slots_damaged{0};        ///< likewise

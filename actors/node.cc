@@ -37,6 +37,7 @@ struct Node::Impl {
     }
   }
 
+  void warn_of_tokens();
   absl::Status open_namespaces();
   absl::StatusOr<NamespaceTable> load_namespaces(const std::string& file);
   void set_quota(TenantId tenant, const std::string& name);
@@ -62,7 +63,7 @@ struct Node::Impl {
   Mutex quotas_mutex;
   Live<std::shared_ptr<const TlsContext>> tls{nullptr};
   Log log;
-  Log audit;
+  std::unique_ptr<AuditLog> audit;
   std::vector<std::unique_ptr<ShardCounters>> counters;
   std::shared_ptr<NamespaceTable> namespaces;
   std::unique_ptr<ActorCore> core;
@@ -117,7 +118,34 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> load_tls(const Config& config)
   return TlsContext::server(config.tls_cert, config.tls_key);
 }
 
+/// A token_file that was emptied by accident must not open the network.
+absl::Status check_tokens(const Config& config, const TokenTable& tokens) {
+  if (is_off(config.listen) || !tokens.empty()) return absl::OkStatus();
+  LARDER_ASSIGN_OR_RETURN(const HostPort address, parse_host_port(config.listen));
+  if (address.loopback()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("token_file {} has no tokens, and listen = {} is not a loopback address",
+                  config.token_file, config.listen));
+}
+
+/// A line that went missing from the file must not put what travels in the clear.
+absl::Status check_stays_encrypted(const Config& now, const Config& next) {
+  if (now.tls_cert.empty() || !next.tls_cert.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "tls_cert and tls_key are not set any more ({} and {} are in force): TCP would go "
+      "on in plain, which takes a restart",
+      now.tls_cert, now.tls_key));
+}
+
 }  // namespace
+
+/// With no token in force whoever reaches an address is tenant `default`: warned of on this host
+/// (check_tokens).
+void Node::Impl::warn_of_tokens() {
+  const std::string& file = live_config.get().token_file;
+  if (file.empty() || !tokens.get().empty()) return;
+  log(fmt::format("tokens_not_there token_file={} effect=\"nobody is asked for a token\"", file));
+}
 
 absl::StatusOr<NamespaceTable> Node::Impl::load_namespaces(const std::string& file) {
   auto hooks = NamespaceTable::hooks_of(store);
@@ -160,7 +188,9 @@ absl::Status Node::Impl::open_namespaces() {
 absl::Status Node::Impl::open_store() {
   LARDER_RETURN_IF_ERROR(check_descriptor_limit(0));
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
+  LARDER_RETURN_IF_ERROR(check_tokens(config, loaded));
   tokens.set(std::move(loaded));
+  warn_of_tokens();
   LARDER_ASSIGN_OR_RETURN(TenantLimits limits, TenantLimits::load(config.tenant_file));
   tenant_limits.set(std::move(limits));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(config));
@@ -257,7 +287,7 @@ absl::Status Node::Impl::start_io() {
                                 .incarnation = dir.incarnation(),
                                 .namespaces = namespaces->directory(),
                                 .log = log,
-                                .audit = audit,
+                                .audit = [this](const std::string& line) { audit->add(line); },
                                 .io_threads = {},
                                 .tenant_uses = {},
                                 .leased = {},
@@ -311,6 +341,8 @@ absl::Status Node::Impl::reload(const Config& next) {
                                   toml_value(now, *key), toml_value(merged, *key)));
   }
   LARDER_RETURN_IF_ERROR(merged.validate());
+  LARDER_RETURN_IF_ERROR(check_stays_encrypted(now, merged));
+  LARDER_RETURN_IF_ERROR(check_tokens(merged, loaded));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(merged));
   // From here on nothing fails.
   tokens.set(std::move(loaded));
@@ -321,7 +353,8 @@ absl::Status Node::Impl::reload(const Config& next) {
   live_config.set(std::move(merged));
   for (const std::string& change : changes)
     log(change);
-  audit("audit action=reload");
+  warn_of_tokens();
+  audit->add("audit action=reload");
   return absl::OkStatus();
 }
 
@@ -335,7 +368,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log)
   std::unique_ptr<Node> node(new Node(std::make_unique<Impl>(config, std::move(dir))));
   Impl& impl = *node->impl_;
   impl.log = std::move(log);
-  LARDER_ASSIGN_OR_RETURN(impl.audit, AuditLog::open(config.audit_file, impl.log));
+  LARDER_ASSIGN_OR_RETURN(impl.audit, AuditLog::open(config.audit_file, impl.log, [raw = &impl] {
+                            count(raw->metrics.audit_lost);
+                          }));
   LARDER_RETURN_IF_ERROR(impl.open_store());
   LARDER_RETURN_IF_ERROR(impl.start_actors(std::move(impl.adopted)));
   LARDER_RETURN_IF_ERROR(impl.start_io());
@@ -356,6 +391,11 @@ void Node::stop() {
   impl_.reset();
 }
 
+void Node::reopen_files() {
+  if (absl::Status again = impl_->audit->reopen(); !again.ok()) {
+    impl_->log(fmt::format("audit_not_reopened error=\"{}\"", std::string(again.message())));
+  }
+}
 absl::Status Node::reload(const Config& next) {
   return impl_->reload(next);
 }

@@ -29,6 +29,8 @@ class Node {
   /// once, others are logged as needing a restart. Nothing changes on an error: one of the files is
   /// not right, or host_bytes has no room. From one thread.
   absl::Status reload(const Config& next);
+  /// The audit file, after it was moved away.
+  void reopen_files();
   /// Ports really used (0 was asked for).
   std::uint16_t tcp_port() const;
   std::uint16_t http_port() const;

@@ -13,6 +13,7 @@
 #include "actors/metrics.h"
 #include "actors/namespace_directory.h"
 #include "actors/pin_table.h"
+#include "actors/refusal_log.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
 #include "actors/tenant_limits.h"
@@ -43,6 +44,7 @@ struct NodeContext {
   std::shared_ptr<const NamespaceDirectory> namespaces;
   std::function<void(const std::string&)> log;    ///< one line; any thread
   std::function<void(const std::string&)> audit;  ///< one line of who changed what; any thread
+  RefusalLog refusals{audit};                     ///< audit lines of what was not allowed
   std::vector<IoThread*> io_threads;
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};

@@ -48,6 +48,19 @@ bool is_uuid(const std::string& text) {
                     });
 }
 
+/// What to do about a directory that others may write in. One that is not larderd's alone stays as
+/// it is: a system that loses the mode of its /tmp is worse off than before.
+std::string remedy_for(const std::string& path) {
+  struct stat info {};
+  std::error_code error;
+  const bool ours =
+      ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() &&
+      (info.st_mode & S_ISVTX) == 0 &&
+      (std::filesystem::exists(path + "/node", error) || std::filesystem::is_empty(path, error));
+  return ours ? fmt::format("chmod 700 {}, or choose another --runtime-dir", path)
+              : "choose another --runtime-dir, a directory of larderd's own";
+}
+
 }  // namespace
 
 absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
@@ -60,11 +73,9 @@ absl::StatusOr<RuntimeDir> RuntimeDir::lock(const std::string& path) {
         fmt::format("runtime_dir {}: cannot be made: {}", path, error.message()));
   }
   if (made) ::chmod(path.c_str(), 0700);
-  LARDER_RETURN_IF_ERROR(check_own_directory(
-      path,
-      {.name = fmt::format("runtime_dir {}", path),
-       .remedy = fmt::format("chmod 700 {}, remove it, or choose another --runtime-dir", path),
-       .may_be_linked_to = true}));
+  LARDER_RETURN_IF_ERROR(check_own_directory(path, {.name = fmt::format("runtime_dir {}", path),
+                                                    .remedy = remedy_for(path),
+                                                    .may_be_linked_to = true}));
   // The directory itself is locked: a lock file can be removed while its owner runs.
   dir.lock_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir.lock_.valid()) {

@@ -147,7 +147,10 @@ void Session::handle(FrameReader::Frame& frame) {
 }
 
 void Session::dispatch(const Call& call, Fds& fds) {
-  if (absl::Status allowed = check_right(call); !allowed.ok()) return refuse(call, allowed);
+  if (absl::Status allowed = check_right(call); !allowed.ok()) {
+    audit_refused(call.type, allowed);
+    return refuse(call, allowed);
+  }
   switch (call.type) {
     case FrameType::kHello:
       return hello(call);
@@ -289,6 +292,7 @@ bool Session::on_answer(ShardCall& call, Time now) {
 bool Session::on_time(Time now) {
   now_ = now;
   check_grant();
+  node_.refusals.on_time(now);
   for (auto& [id, op] : ops_)
     op->on_time(now);
   reap_ops();

@@ -165,10 +165,10 @@ class Session {
   // session_hello.cc
   void hello(const Call& call);
   // session_rights.cc
-  bool grant_access(const std::string& token);
+  absl::Status grant_access(const std::string& token);
   bool is_trusted_user() const { return options_.is_unix && is_trusted(options_.peer); }
   /// Counts it to its tenant, unless that has so many that too few are left for others.
-  bool join_tenant();
+  absl::Status join_tenant();
   /// Why this call is refused, if it is.
   absl::Status check_right(const Call& call) const;
   /// The tokens were loaded anew: rights follow; what was revoked ends the session.
@@ -220,6 +220,7 @@ class Session {
   void purge(const Call& call);
   /// One line of who does what.
   void audit(FrameType what, const std::string& of_what);
+  void audit_refused(FrameType what, const absl::Status& why);
   void audit_keys(FrameType what, const NamespaceInfo& ns,
                   const std::vector<wire::KeyRecord>& records);
 
@@ -241,6 +242,7 @@ class Session {
   std::optional<TokenTable::Digest> token_;
   std::uint64_t tokens_version_ = 0;
   std::string client_;  ///< as it named itself, fit for a log
+  std::string from_;    ///< uid and pid, or address and port
   std::unique_ptr<ByteStream> stream_;
   FrameReader reader_;
   FrameWriter writer_;

@@ -73,9 +73,16 @@ void Session::hello(const Call& call) {
         fmt::format("version: the client speaks {} to {}, this daemon {}", body.version_min(),
                     body.version_max(), kProtocolVersion)));
   }
-  if (!grant_access(body.token()) || !join_tenant()) return;
-  greeted_ = true;
   client_ = for_log(body.client().substr(0, kClientNameMax));
+  from_ = options_.is_unix ? fmt::format("uid={} pid={}", options_.peer.uid, options_.peer.pid)
+                           : peer_name(fd());
+  absl::Status allowed = grant_access(body.token());
+  if (allowed.ok()) allowed = join_tenant();
+  if (!allowed.ok()) {
+    audit_refused(call.type, allowed);
+    return fail(allowed);
+  }
+  greeted_ = true;
   audit(call.type, fmt::format("admin={}", grant_.admin));
   wire::HelloReply answer;
   answer.set_version(kProtocolVersion);

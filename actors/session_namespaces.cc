@@ -69,7 +69,9 @@ void Session::namespaces(const Call& call) {
   wire::NamespacesRequest body;
   if (!parse(call, body)) return;
   if (body.all_tenants() && !is_admin()) {
-    return refuse(call, absl::PermissionDeniedError("all_tenants: needs admin"));
+    const absl::Status why = absl::PermissionDeniedError("all_tenants: needs admin");
+    audit_refused(call.type, why);
+    return refuse(call, why);
   }
   const std::uint32_t limit = body.limit() == 0
                                   ? limits::kNamespacesPageMax
@@ -136,12 +138,17 @@ void Session::purge(const Call& call) {
 }
 
 void Session::audit(FrameType what, const std::string& of_what) {
-  const std::string from = options_.is_unix
-                               ? fmt::format("uid={} pid={}", options_.peer.uid, options_.peer.pid)
-                               : std::string("tcp");
   node_.audit(fmt::format("audit action={} session={:x} tenant=\"{}\" from=\"{}\" client=\"{}\" {}",
-                          name_of(what), id().value(), for_log(grant_.tenant), from, client_,
+                          name_of(what), id().value(), for_log(grant_.tenant), from_, client_,
                           of_what));
+}
+
+void Session::audit_refused(FrameType what, const absl::Status& why) {
+  node_.refusals.add(
+      now_, fmt::format("audit_refused action={} session={:x} tenant=\"{}\" from=\"{}\" "
+                        "client=\"{}\" error=\"{}\"",
+                        name_of(what), id().value(), for_log(grant_.tenant), from_, client_,
+                        std::string(why.message())));
 }
 
 void Session::audit_keys(FrameType what, const NamespaceInfo& ns,

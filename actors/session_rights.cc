@@ -82,33 +82,29 @@ const char* name_of(Right right) {
 
 }  // namespace
 
-bool Session::grant_access(const std::string& token) {
+absl::Status Session::grant_access(const std::string& token) {
   tokens_version_ = node_.tokens.version();
   const TokenTable& tokens = node_.tokens.get();
   if (!token.empty()) {
     token_ = TokenTable::digest(token);
     const auto grant = tokens.find(*token_);
-    if (!grant) {
-      fail(absl::UnauthenticatedError("token: not known to this daemon"));
-      return false;
-    }
+    if (!grant) return absl::UnauthenticatedError("token: not known to this daemon");
     grant_ = *grant;
   } else if (!tokens.empty() && !options_.is_unix) {
-    fail(absl::UnauthenticatedError("token: needed on this address"));
-    return false;
+    return absl::UnauthenticatedError("token: needed on this address");
   } else {
     grant_.tenant = kDefaultTenant;
   }
   // Who shows a token may do what its line says, and no more.
   if (!token_) grant_.admin = is_trusted_user();
-  return true;
+  return absl::OkStatus();
 }
 
 bool is_trusted(const PeerCredentials& peer) {
   return peer.uid == 0 || peer.uid == ::geteuid();
 }
 
-bool Session::join_tenant() {
+absl::Status Session::join_tenant() {
   TenantUse& tenant = node_.tenant_uses.of(grant_.tenant);
   const std::uint32_t own = tenant.sessions.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint32_t most = node_.config().max_sessions;
@@ -117,16 +113,15 @@ bool Session::join_tenant() {
   if (bound && !leaves_room(own, left, kSessionsTimes)) {
     tenant.sessions.fetch_sub(1, std::memory_order_relaxed);
     count(node_.metrics.sessions_refused);
-    fail(absl::ResourceExhaustedError(fmt::format(
+    return absl::ResourceExhaustedError(fmt::format(
         "sessions: tenant {} has {} open, and {} of max_sessions={} are left for all; a tenant may "
         "have {} times as many as are left",
-        grant_.tenant, own - 1, left, most, kSessionsTimes)));
-    return false;
+        grant_.tenant, own - 1, left, most, kSessionsTimes));
   }
   tenant_ = &tenant;
   requests_.belong_to(tenant);
   leases_.belong_to(tenant);
-  return true;
+  return absl::OkStatus();
 }
 
 void Session::check_grant() {

@@ -1,6 +1,8 @@
 #include "actors/token_table.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -41,8 +43,8 @@ std::optional<TokenTable::Digest> digest_of(const std::string& word) {
   return digest;
 }
 
-/// The rights behind the tenant's name; nothing when one is unknown.
-std::optional<TokenTable::Grant> grant_of(std::istream& words, std::string tenant) {
+/// The rights behind the tenant's name; an error names the word that is none.
+absl::StatusOr<TokenTable::Grant> grant_of(std::istream& words, std::string tenant) {
   TokenTable::Grant named{.tenant = tenant, .read = false, .write = false, .admin = false};
   bool any = false;
   for (std::string right; words >> right; any = true) {
@@ -53,11 +55,22 @@ std::optional<TokenTable::Grant> grant_of(std::istream& words, std::string tenan
     } else if (right == "admin") {
       named.read = named.write = named.admin = true;
     } else {
-      return std::nullopt;
+      return absl::InvalidArgumentError(
+          fmt::format("right {}: must be read, write or admin", absl::CHexEscape(right)));
     }
   }
   if (!any) return TokenTable::Grant{.tenant = std::move(tenant)};
   return named;
+}
+
+absl::Status check_tenant(const std::string& name) {
+  if (name.size() > SlabFileHeader::kTenantNameMax) {
+    return absl::InvalidArgumentError(fmt::format("tenant of {} bytes, the limit is {}",
+                                                  name.size(), SlabFileHeader::kTenantNameMax));
+  }
+  // It becomes part of a JSON file, of labels and log lines.
+  if (!is_utf8(name)) return absl::InvalidArgumentError("the tenant's name is not UTF-8");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,13 +87,18 @@ absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
   if (path.empty()) return table;
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    return absl::NotFoundError(fmt::format("token_file {} cannot be read", path));
+    return absl::NotFoundError(
+        fmt::format("token_file {} cannot be read: {}", path, std::strerror(errno)));
   }
   if ((info.st_mode & 077U) != 0) {
     return absl::PermissionDeniedError(fmt::format(
         "token_file {} has mode {:o}; others may read it, use 600", path, info.st_mode & 0777U));
   }
   std::ifstream in(path);
+  if (!in || !S_ISREG(info.st_mode)) {
+    return absl::NotFoundError(fmt::format("token_file {} cannot be read: {}", path,
+                                           in ? "is no file" : std::strerror(errno)));
+  }
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     const auto wrong = [&](const std::string& why) {
@@ -93,19 +111,21 @@ absl::StatusOr<TokenTable> TokenTable::load(const std::string& path) {
     if (!(words >> token)) continue;
     const auto digest = digest_of(token);
     const bool named = static_cast<bool>(words >> tenant);
-    auto grant = grant_of(words, tenant);
-    if (!digest || !named || !grant) {
+    if (!digest) {  // not shown: it may be a token all the same
       return wrong(
-          fmt::format("expected TOKEN TENANT [read] [write] [admin], TOKEN of at least {} "
-                      "characters or {} and 64 lower-case hex digits",
-                      kTokenMin, kHashed));
+          fmt::format("token (the first word, of {} characters): must have at least {}, or be {} "
+                      "and 64 lower-case hex digits",
+                      token.size(), kTokenMin, kHashed));
     }
-    if (tenant.size() > SlabFileHeader::kTenantNameMax) {
-      return wrong(fmt::format("tenant of {} bytes, the limit is {}", tenant.size(),
-                               SlabFileHeader::kTenantNameMax));
+    if (!named) {
+      return wrong("no tenant behind the token: expected TOKEN TENANT [read] [write] [admin]");
     }
-    // It becomes part of a JSON file, of labels and log lines.
-    if (!is_utf8(tenant)) return wrong("the tenant's name is not UTF-8");
+    if (tenant == "*") return wrong("tenant *: a token is of one tenant; name it");
+    if (absl::Status word = check_tenant(tenant); !word.ok()) {
+      return wrong(std::string(word.message()));
+    }
+    auto grant = grant_of(words, tenant);
+    if (!grant.ok()) return wrong(std::string(grant.status().message()));
     if (!table.grants_.emplace(*digest, *std::move(grant)).second) {
       return wrong("the token stands in an earlier line");
     }

@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
       parse_address(options.server.empty() ? server_of(default_server(), kHostServer)
                                            : options.server));
   if (options.transport == Transport::kShm && !address.is_unix()) {
-    return absl::FailedPreconditionError(fmt::format(
+    return absl::InvalidArgumentError(fmt::format(
         "transport shm needs a unix socket, the server's address is {}", address.text()));
   }
   if (options.deadline <= Duration(0) || options.connect_deadline <= Duration(0)) {

@@ -123,7 +123,7 @@ class Client {
   };
 
   /// Connects within `connect_deadline`. UNAVAILABLE (nobody there), UNAUTHENTICATED,
-  /// FAILED_PRECONDITION (kShm over tcp), INVALID_ARGUMENT.
+  /// INVALID_ARGUMENT (kShm over tcp, too).
   /// With TLS UNAUTHENTICATED also when larderd cannot prove its name.
   static absl::StatusOr<std::unique_ptr<Client>> connect(Options options);
   ~Client();

@@ -34,7 +34,9 @@ void add_name_commands(CLI::App& app, Choice& choice) {
   add_target(sub, match->target);
 
   auto pin = std::make_shared<PinCommand>();
-  sub = add_command(app, choice, "pin", "keep blocks from eviction; 1: not all are there",
+  sub = add_command(app, choice, "pin",
+                    "keep blocks from eviction, until larderd restarts at the latest; 1: not all "
+                    "are there",
                     "larder pin --ttl-seconds 600 prompt-7", pin);
   sub->add_option("names", pin->names)->required();
   sub->add_option("--ttl-seconds", pin->ttl_seconds, "0: until unpinned")

@@ -22,7 +22,7 @@ MAY_INCLUDE = {  # folder -> our folders it may include, besides itself
 NARROW = [
     ("actors", "client", r"client/client\.h$", "only for default_server()"),
     ("ops", "tests", r"tests/bench/limits/", "only the limits that larder bench measures"),
-    ("ops", "actors", r"actors/(config|config_keys|machine)\.h$", "only the configuration"),
+    ("ops", "actors", r"actors/(config|config_files|config_keys|machine|standard_streams)\.h$", "only what both programs need"),
 ]
 CAF = r"actors/(\w+_actor\.(h|cc)|messages\.h|caf_status\.h|main\.cc)$"
 ONLY_IN = [  # third-party header -> the files that may include it
@@ -31,7 +31,7 @@ ONLY_IN = [  # third-party header -> the files that may include it
     (r"infiniband/|rdma/", r"transport/verbs_|ops/"),
     (r"spdlog/", r"actors/|ops/"),
     (r"liburing", r"store/disk_|tests/"),
-    (r"httplib", r"actors/|ops/|tests/"),
+    (r"boost/(asio|beast|system)", r"actors/http_server\.cc$|tests/"),
     (r"toml\+\+/", r"actors/config|tests/"),
     (r"CLI/", r"actors/config|ops/(main\.cc|(\w+_)?flags\.(h|cc))$|tests/"),
     (r"openssl/", r"store/chain\.cc$|transport/tls\.cc$|actors/|tests/"),

@@ -1,19 +1,22 @@
 #include "ops/config_command.h"
 
 #include "actors/config.h"
+#include "actors/config_files.h"
 #include "ops/report.h"
 
 namespace larder {
 
 absl::StatusOr<ExitCode> run(const ConfigCheckCommand& command) {
   const auto config = load_config_file(command.file);
-  if (!config.ok() && !command.json) return config.status();
+  const absl::Status found = config.ok() ? check_files(*config) : config.status();
+  if (!found.ok()) {  // whatever it is, it is the input
+    return absl::InvalidArgumentError(std::string(found.message()));
+  }
   Report report;
   report.add("file", command.file);
-  report.add("valid", config.ok());
-  if (!config.ok()) report.add("error", std::string(config.status().message()));
+  report.add("valid", true);
   report.print(command.json);
-  return exit_code_of(config.status());
+  return ExitCode::kOk;
 }
 
 }  // namespace larder

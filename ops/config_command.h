@@ -6,7 +6,8 @@
 
 namespace larder {
 
-/// `larder config check FILE`: kOk when larderd would take the file; kUsage with the reason else.
+/// `larder config check FILE`: kOk when larderd would take the file, and those that it names; an
+/// error of kUsage else.
 struct ConfigCheckCommand {
   std::string file;
   bool json = false;

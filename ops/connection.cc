@@ -12,13 +12,41 @@ ExitCode exit_code_of(const absl::Status& status) {
       return ExitCode::kOk;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
       return ExitCode::kUsage;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
       return ExitCode::kUnavailable;
     default:
       return ExitCode::kFailure;
   }
+}
+
+ExitCode exit_code_of(KeyStatus status) {
+  switch (status) {
+    case KeyStatus::kOk:
+    case KeyStatus::kPresent:
+      return ExitCode::kOk;
+    case KeyStatus::kMiss:
+    case KeyStatus::kPending:
+    case KeyStatus::kCorrupt:
+      return ExitCode::kMiss;
+    case KeyStatus::kSizeMismatch:
+    case KeyStatus::kInvalid:
+      return ExitCode::kUsage;
+    case KeyStatus::kNoSpace:
+    case KeyStatus::kBusy:
+    case KeyStatus::kRefused:
+    case KeyStatus::kUnavailable:
+    case KeyStatus::kDeadline:
+      return ExitCode::kUnavailable;
+    case KeyStatus::kCancelled:
+    case KeyStatus::kFault:
+    case KeyStatus::kWanted:
+      return ExitCode::kFailure;
+  }
+  return ExitCode::kFailure;
 }
 
 absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options,

@@ -12,12 +12,15 @@ enum class ExitCode : int {
   kOk = 0,
   kMiss = 1,         ///< absent, or another honest "no"
   kUsage = 2,        ///< wrong flags or input
-  kUnavailable = 3,  ///< no larderd answered, or it had no room
+  kUnavailable = 3,  ///< no larderd answered, it had no room, or does not serve this
   kFailure = 4,
 };
 
-/// NOT_FOUND and INVALID_ARGUMENT are about input; UNAVAILABLE and DEADLINE_EXCEEDED about larderd.
+/// NOT_FOUND, INVALID_ARGUMENT and OUT_OF_RANGE are about input; UNAVAILABLE, DEADLINE_EXCEEDED and
+/// RESOURCE_EXHAUSTED about larderd.
 ExitCode exit_code_of(const absl::Status& status);
+/// Of one key; of several the highest counts.
+ExitCode exit_code_of(KeyStatus status);
 
 /// The flags that every command which talks to larderd has.
 struct ConnectionOptions {

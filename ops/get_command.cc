@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/standard_streams.h"
 #include "ops/report.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
@@ -29,15 +30,20 @@ absl::StatusOr<std::optional<std::uint32_t>> length_of(const OpenTarget& open, c
 }
 
 absl::Status write_all(const std::string& path, const std::string& bytes) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wbe");
+  if (path == "-") {
+    write_output(bytes);
+    return absl::OkStatus();
+  }
+  std::FILE* file = std::fopen(path.c_str(), "wbe");
   if (file == nullptr) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", path, std::strerror(errno)));
   }
   bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   written = std::fflush(file) == 0 && written;
-  if (file != stdout) written = std::fclose(file) == 0 && written;
+  const int error = errno;
+  written = std::fclose(file) == 0 && written;
   if (written) return absl::OkStatus();
-  return absl::UnknownError(fmt::format("{}: {}", path, std::strerror(errno)));
+  return absl::UnknownError(fmt::format("{}: {}", path, std::strerror(error)));
 }
 
 }  // namespace
@@ -60,6 +66,7 @@ absl::StatusOr<ExitCode> run(const GetCommand& command) {
     status = done.keys.at(0);
   }
   const bool hit = status == KeyStatus::kOk;
+  const ExitCode code = exit_code_of(status);
   if (hit) LARDER_RETURN_IF_ERROR(write_all(command.file, bytes));
   if (command.target.json) {
     Report report;
@@ -70,7 +77,7 @@ absl::StatusOr<ExitCode> run(const GetCommand& command) {
   } else if (!hit) {
     fmt::print(stderr, "{}: {}\n", command.name, word_of(status));
   }
-  return hit ? ExitCode::kOk : ExitCode::kMiss;
+  return code;
 }
 
 }  // namespace larder

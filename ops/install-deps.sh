@@ -10,7 +10,7 @@ set -euo pipefail
 build=(
   cmake ninja-build g++ ccache pkg-config python3
   libcaf-dev libabsl-dev libspdlog-dev libfmt-dev libprotobuf-dev protobuf-compiler
-  libxxhash-dev libssl-dev libzstd-dev prometheus-cpp-dev libcpp-httplib-dev
+  libxxhash-dev libssl-dev libzstd-dev prometheus-cpp-dev libboost1.74-dev
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
   libboost-test-dev libbenchmark-dev librapidcheck-dev
 )

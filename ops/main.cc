@@ -3,18 +3,22 @@
 #include <charconv>
 #include <cstdio>
 #include <functional>
+#include <iostream>
 #include <optional>
+#include <sstream>
 
 #include "absl/strings/str_join.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "actors/config.h"
+#include "actors/standard_streams.h"
 #include "ops/closest_words.h"
 #include "ops/config_command.h"
 #include "ops/doctor_command.h"
 #include "ops/flags.h"
 #include "ops/replay.h"
+#include "ops/report.h"
 #include "ops/status_command.h"
 
 namespace larder {
@@ -128,14 +132,29 @@ void check_whole_numbers(CLI::App& app) {
     check_whole_numbers(*sub);
 }
 
+/// Looked for in the words themselves: what they mean together may be what is wrong.
+bool wants_json(int argc, const char* const* argv) {
+  for (int n = 1; n < argc && std::string_view(argv[n]) != "--"; ++n) {
+    if (std::string_view(argv[n]) == "--json") return true;
+  }
+  return false;
+}
+
+/// The exit code of an error; for scripts the error as JSON, too.
+int refused(const absl::Status& why, bool json) {
+  if (json) write_output(error_json(why));
+  return static_cast<int>(exit_code_of(why));
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app{"larder: looks at a running larderd, moves blocks, measures, replays traces"};
   app.name("larder");
   app.set_version_flag("--version", "larder 0.1.0");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable or without room, 4 "
-      "failure.");
+      "Exit codes: 0 ok, 1 miss, 2 usage or input, 3 larderd unavailable, without room or not "
+      "serving the namespace, 4 failure (also: standard output could not be written).\n"
+      "With --json an error is {\"error\": {\"code\", \"message\"}} on standard output.");
   Choice choice;
   add_status_commands(app, choice);
   add_doctor(app, choice);
@@ -145,24 +164,29 @@ int main_of(int argc, char** argv) {
   add_replay(app, choice);
   add_config(app, choice);
   check_whole_numbers(app);
+  const bool json = wants_json(argc, argv);
   if (const auto line = unknown_command(app, argc, argv)) {
     fmt::print(stderr, "{}\n", *line);
-    return static_cast<int>(ExitCode::kUsage);
+    return refused(absl::InvalidArgumentError(*line), json);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    std::ostringstream text;
+    const bool asked = app.exit(error, text, std::cerr) == 0;
+    write_output(text.str());
+    return asked ? 0 : refused(absl::InvalidArgumentError(error.what()), json);
   }
   const auto code = choice.run();
   if (code.ok()) return static_cast<int>(*code);
   fmt::print(stderr, "larder {}: {}\n", choice.name, std::string(code.status().message()));
-  return static_cast<int>(exit_code_of(code.status()));
+  return refused(code.status(), json);
 }
 
 }  // namespace
 }  // namespace larder
 
 int main(int argc, char** argv) {
-  return larder::main_of(argc, argv);
+  larder::open_standard_streams();
+  return larder::exit_code_after("larder", larder::main_of(argc, argv));
 }

@@ -1,5 +1,7 @@
 #include "ops/name_commands.h"
 
+#include <algorithm>
+
 #include "ops/report.h"
 #include "store/chain.h"
 #include "store/status_macros.h"
@@ -20,21 +22,15 @@ absl::StatusOr<ExitCode> answer(const std::vector<std::string>& names, const Com
   LARDER_RETURN_IF_ERROR(status_of(completion));
   Report report;
   report.name_rows("names");
-  bool all = true;
-  bool refused = false;
-  bool no_room = false;
+  ExitCode worst = ExitCode::kOk;
   for (std::size_t n = 0; n < names.size(); ++n) {
     const KeyStatus status = completion.keys.at(n);
-    all = all && status == KeyStatus::kOk;
-    no_room = no_room || status == KeyStatus::kNoSpace;
-    refused = refused || (status != KeyStatus::kOk && status != KeyStatus::kMiss);
+    worst = std::max(worst, exit_code_of(status));
     report.add_row(
         {{"name", names[n]}, {"status", status == KeyStatus::kOk ? done : word_of(status)}});
   }
   report.print(json);
-  if (no_room) return ExitCode::kUnavailable;  // as of a put
-  if (refused) return ExitCode::kFailure;
-  return all ? ExitCode::kOk : ExitCode::kMiss;
+  return worst;
 }
 
 const char* word_of(MatchState state) {

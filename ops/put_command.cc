@@ -38,6 +38,18 @@ absl::StatusOr<std::string> read_all(const std::string& path) {
   return bytes;
 }
 
+/// Its mode, or what is left: admission.
+std::string why_refused(const OpenTarget& open) {
+  const auto rows = open.client->namespaces(false);
+  if (!rows.ok()) return std::string(rows.status().message());
+  for (const Client::NamespaceRow& row : *rows) {
+    if (row.id != open.ns || row.served != NamespaceMode::kOff) continue;
+    return fmt::format("namespace {:016x} is off; larder mode on --id {:016x} switches it on",
+                       row.id.value(), row.id.value());
+  }
+  return "larderd admits no such block now";
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> run(const PutCommand& command) {
@@ -54,10 +66,9 @@ absl::StatusOr<ExitCode> run(const PutCommand& command) {
   report.add("status", status == KeyStatus::kOk ? "stored" : word_of(status));
   report.add("bytes", std::uint64_t{bytes.size()});
   report.add("hash", hash_text(key.hash));
+  if (status == KeyStatus::kRefused) report.add("reason", why_refused(open));
   report.print(command.target.json);
-  const bool there = status == KeyStatus::kOk || status == KeyStatus::kPresent;
-  if (status == KeyStatus::kNoSpace) return ExitCode::kUnavailable;
-  return there ? ExitCode::kOk : ExitCode::kFailure;
+  return exit_code_of(status);
 }
 
 }  // namespace larder

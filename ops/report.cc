@@ -1,10 +1,11 @@
 #include "ops/report.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "actors/standard_streams.h"
 
 namespace larder {
 namespace {
@@ -92,10 +93,15 @@ std::string Report::text() const {
   return out + table(rows_);
 }
 
+std::string error_json(const absl::Status& why) {
+  Json object;
+  object["error"] = {{"code", absl::StatusCodeToString(why.code())},
+                     {"message", std::string(why.message())}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 void Report::print(bool as_json) const {
-  const std::string out = as_json ? json() : text();
-  std::fwrite(out.data(), 1, out.size(), stdout);
-  std::fflush(stdout);
+  write_output(as_json ? json() : text());
 }
 
 }  // namespace larder

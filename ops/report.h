@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace larder {
 
 /// What a command answers: single values, then rows of a table; as text for people, as one JSON
@@ -33,5 +35,9 @@ class Report {
   std::string rows_name_;
   std::vector<Row> rows_;
 };
+
+/// {"error": {"code": "UNAVAILABLE", "message": …}} and a line's end: what a command answers with
+/// --json when it has nothing else to say.
+std::string error_json(const absl::Status& why);
 
 }  // namespace larder

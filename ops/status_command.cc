@@ -1,12 +1,12 @@
 #include "ops/status_command.h"
 
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <thread>
 
 #include <unistd.h>
 
+#include "actors/standard_streams.h"
 #include "ops/clock.h"
 #include "ops/report.h"
 #include "store/status_macros.h"
@@ -85,9 +85,9 @@ absl::StatusOr<ExitCode> run(const TopCommand& command) {
     std::this_thread::sleep_for(std::chrono::milliseconds(command.interval_ms));
     LARDER_ASSIGN_OR_RETURN(Figures after, figures_of(*client));
     const Time now = clock_now();
-    if (screen) std::fputs("\x1b[H\x1b[2J", stdout);  // home, clear
+    if (screen) write_output("\x1b[H\x1b[2J");  // home, clear
     rates(before, after, seconds_between(since, now)).print(command.json);
-    if (command.once) return ExitCode::kOk;
+    if (command.once || output_lost()) return ExitCode::kOk;
     before = std::move(after);
     since = now;
   }

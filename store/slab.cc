@@ -50,6 +50,22 @@ absl::Status open_error(const std::string& path, int error) {
   return error_of(path, "open", error);
 }
 
+/// A slab's file as it stands at a start: of this user, writable by nobody else and no link, or it
+/// is damage: whoever else may write in it could change blocks under their readers.
+absl::StatusOr<int> open_own(const std::string& path, int how) {
+  // O_NONBLOCK: a pipe by that name must not stop the start.
+  const int fd = ::open(path.c_str(), how | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return open_error(path, errno);
+  struct stat info {};
+  const bool ours = ::fstat(fd, &info) == 0 && info.st_uid == ::geteuid() &&
+                    (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (ours) return fd;
+  ::close(fd);
+  return absl::DataLossError(
+      fmt::format("{}: of uid {} and mode {:o}: others could have written it", path, info.st_uid,
+                  info.st_mode & 07777U));
+}
+
 absl::Status no_space(const std::string& path, Bytes need) {
   struct statvfs fs {};
   const std::uint64_t free = ::statvfs(path.c_str(), &fs) == 0 ? fs.f_bavail * fs.f_bsize : 0;
@@ -92,9 +108,7 @@ bool has_known_shape(const SlabFileHeader& header) {
 }
 
 absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
-  // O_NONBLOCK: a pipe by that name must not stop the start.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return open_error(path, errno);
+  LARDER_ASSIGN_OR_RETURN(const int fd, open_own(path, O_RDONLY));
   SlabFileHeader header{};
   const ssize_t got = ::pread(fd, &header, sizeof header, 0);
   ::close(fd);
@@ -153,8 +167,7 @@ absl::StatusOr<MappedFile> MappedFile::make(const std::string& path, Bytes lengt
 }
 
 absl::StatusOr<MappedFile> MappedFile::open(const std::string& path, Bytes length) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return open_error(path, errno);
+  LARDER_ASSIGN_OR_RETURN(const int fd, open_own(path, O_RDWR));
   struct stat stat {};
   if (::fstat(fd, &stat) != 0 || static_cast<std::uint64_t>(stat.st_size) != length.count) {
     ::close(fd);

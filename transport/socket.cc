@@ -1,5 +1,6 @@
 #include "transport/socket.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -227,6 +228,19 @@ absl::StatusOr<std::optional<Fd>> accept_from(int listener) {
     }
   }
   return std::optional<Fd>();
+}
+
+std::string peer_name(int fd) {
+  sockaddr_storage at{};
+  socklen_t length = sizeof at;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  const bool known = getpeername(fd, reinterpret_cast<sockaddr*>(&at), &length) == 0 &&
+                     getnameinfo(reinterpret_cast<sockaddr*>(&at), length, host.data(), host.size(),
+                                 port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+  if (!known) return "tcp";
+  const bool v6 = at.ss_family == AF_INET6;
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", host.data(), v6 ? "]" : "", port.data());
 }
 
 absl::StatusOr<PeerCredentials> peer_credentials(int fd) {

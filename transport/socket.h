@@ -73,6 +73,9 @@ struct PeerCredentials {
 /// Of a unix socket, as the kernel knows them from connect time.
 absl::StatusOr<PeerCredentials> peer_credentials(int fd);
 
+/// "10.0.0.7:41234", "[::1]:41234", of who is at the other end of a TCP socket; "tcp" once gone.
+std::string peer_name(int fd);
+
 enum class IoState : std::uint8_t { kDone, kBlocked, kClosed, kFailed };
 /// Of one system call. `bytes` moved when kDone; `error` is errno when kFailed.
 struct IoResult {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -27,6 +28,8 @@ constexpr char kPlainFirst = 'L';  ///< of every frame's magic; a TLS handshake 
 std::string tls_error() {
   const unsigned long code = ERR_get_error();  // NOLINT(google-runtime-int)
   ERR_clear_error();
+  // Of errno's the library keeps the number alone.
+  if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   return reason == nullptr ? "no reason given" : reason;
 }

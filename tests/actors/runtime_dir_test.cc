@@ -44,6 +44,20 @@ BOOST_AUTO_TEST_CASE(one_that_others_may_write_in_is_refused) {
   BOOST_TEST(RuntimeDir::lock(dir).ok());
 }
 
+BOOST_AUTO_TEST_CASE(nobody_is_told_to_change_a_directory_that_is_not_larderds_alone) {
+  const auto advice = [this] { return std::string(RuntimeDir::lock(dir).status().message()); };
+  BOOST_REQUIRE(::chmod(dir.c_str(), 0777) == 0);
+  BOOST_TEST(advice().find("chmod 700 " + dir) != std::string::npos);
+
+  std::ofstream(dir + "/of-somebody");
+  BOOST_TEST(advice().find("chmod") == std::string::npos);
+  BOOST_TEST(advice().find("choose another --runtime-dir") != std::string::npos);
+  BOOST_REQUIRE(::chmod(dir.c_str(), 01777) == 0);
+  std::filesystem::remove(dir + "/of-somebody");
+  BOOST_TEST(advice().find("chmod") == std::string::npos);
+  BOOST_TEST(advice().find("remove") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(the_identity_stays_counts_starts_and_is_refused_when_damaged) {
   std::string id;
   for (std::uint64_t start = 1; start <= 3; ++start) {

@@ -82,6 +82,25 @@ BOOST_AUTO_TEST_CASE(a_file_that_others_may_read_is_refused) {
   BOOST_TEST((TokenTable::load(file.path).status().code() == absl::StatusCode::kPermissionDenied));
 }
 
+BOOST_AUTO_TEST_CASE(a_wrong_line_is_told_which_word_is_wrong) {
+  const struct {
+    const char* line;
+    const char* why;
+  } cases[] = {
+      {"short red", "token (the first word, of 5 characters): must have at least 16"},
+      {"sha256:12 red", "token (the first word, of 9 characters)"},
+      {"0123456789abcdef", "no tenant behind the token"},
+      {"0123456789abcdef *", "tenant *: a token is of one tenant"},
+      {"0123456789abcdef red reed", "right reed: must be read, write or admin"},
+  };
+  for (const auto& one : cases) {
+    const TokenFile file(std::string("# tokens\n") + one.line + "\n");
+    const std::string why(TokenTable::load(file.path).status().message());
+    BOOST_TEST(why.find(" line 2: " + std::string(one.why)) != std::string::npos, why);
+    BOOST_TEST(why.find("0123456789abcdef") == std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder

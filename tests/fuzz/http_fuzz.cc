@@ -53,8 +53,8 @@ int connect_to_server() {
 /// Who ends the stream first.
 enum class End : std::uint8_t { kOurs, kTheirs };
 
-/// What the server says to `bytes`, until it ends the connection. The library behind it answers
-/// nobody who has shut down his side: that comes once it has answered, or had the time to.
+/// What the server says to `bytes`, until it ends the connection. It answers nobody who has shut
+/// down his side in mid-request: that comes once it has answered, or had the time to.
 std::string exchange(std::string_view bytes, std::size_t piece, End end) {
   const int fd = connect_to_server();
   while (!bytes.empty()) {

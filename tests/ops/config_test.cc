@@ -1,6 +1,7 @@
 #include "actors/config.h"
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include "actors/config_keys.h"
@@ -256,13 +257,26 @@ BOOST_AUTO_TEST_CASE(a_bad_file_is_named_with_the_line) {
   BOOST_TEST(file_error("spin_us = 5\n\nhost_byte = 7\n") == "3: unknown key host_byte");
   BOOST_TEST(file_error("shards = 99\n") == "1: shards = 99: must be 0 to 64");
   BOOST_TEST(file_error("shards = 2.5\n") == "1: shards = 2.5: must be a whole number, 0 to 64");
-  BOOST_TEST(file_error("shards = [1]\n") == "1: shards: must be a text, a number, true or false");
-  BOOST_TEST(file_error("[listen]\nport = 1\n") ==
-             "1: listen: must be a text, a number, true or false");
+  BOOST_TEST(file_error("shards = [1]\n") == "1: shards: must be a number, without quotes");
+  BOOST_TEST(file_error("[listen]\nport = 1\n") == "1: listen: must be a text, in quotes");
   BOOST_TEST(file_error("spin_us = 5\nspin_us = 6\n").find("2: ") == 0U);
   BOOST_TEST(file_error("spin_us 5\n").find("1: ") == 0U);
   BOOST_TEST(std::string(load_config_file("/nowhere/c.toml").status().message()) ==
              "/nowhere/c.toml: No such file or directory");
+}
+
+BOOST_AUTO_TEST_CASE(a_value_of_another_type_is_an_error_for_every_key) {
+  for (const ConfigKey& key : config_keys()) {
+    const bool is_text = std::holds_alternative<std::string Config::*>(key.member);
+    const bool is_size = std::holds_alternative<Bytes Config::*>(key.member);
+    const std::vector<const char*> wrong = is_text   ? std::vector{"5", "0.5", "true", "[]"}
+                                           : is_size ? std::vector{"true", "[]"}
+                                                     : std::vector{"\"5\"", "\"true\"", "[]"};
+    for (const char* value : wrong) {
+      const std::string error = file_error(fmt::format("{} = {}\n", key.name, value));
+      BOOST_TEST(error.starts_with(fmt::format("1: {}: must be ", key.name)), error);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_address_that_is_not_loopback_needs_a_token_file) {

@@ -182,6 +182,29 @@ BOOST_AUTO_TEST_CASE(damage_in_the_first_page_sets_the_slab_aside) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_others_could_have_written_is_set_aside_and_no_link_is_followed) {
+  for (const char* kind : {".hdr", ".data"}) {
+    for (const mode_t mode : {0666, 0620, 0602}) {
+      reopen()->create(kTenant, "alpha", 4_KiB).value();
+      ::chmod(file(kind).c_str(), mode);
+
+      SlabStore::OpenReport report;
+      const auto slabs = reopen(&report);
+      BOOST_TEST(report.slabs_set_aside == 1U, kind << " of mode " << mode);
+      BOOST_TEST(slabs->slab_ids().empty());
+    }
+    reopen()->create(kTenant, "alpha", 4_KiB).value();
+    const std::string path = file(kind);
+    std::filesystem::rename(path, dir.path() + "/elsewhere");
+    std::filesystem::create_symlink(dir.path() + "/elsewhere", path);
+
+    SlabStore::OpenReport report;
+    const auto slabs = reopen(&report);
+    BOOST_TEST(report.slabs_set_aside == 1U, kind << " behind a link");
+    BOOST_TEST(slabs->slab_ids().empty());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(another_format_version_is_refused_with_file_and_remedy) {
   reopen()->create(kTenant, "alpha", 4_KiB).value();
   const std::string path = file(".hdr");
