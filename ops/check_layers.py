@@ -22,7 +22,7 @@ MAY_INCLUDE = {  # folder -> our folders it may include, besides itself
 NARROW = [
     ("actors", "client", r"client/client\.h$", "only for default_server()"),
     ("ops", "tests", r"tests/bench/limits/", "only the limits that larder bench measures"),
-    ("ops", "actors", r"actors/(config|config_keys|machine)\.h$", "only the configuration"),
+    ("ops", "actors", r"actors/(config|config_keys|machine|memory_room)\.h$", "only the configuration"),
 ]
 CAF = r"actors/(\w+_actor\.(h|cc)|messages\.h|caf_status\.h|main\.cc)$"
 ONLY_IN = [  # third-party header -> the files that may include it

@@ -194,6 +194,7 @@ Bytes SlabStore::slab_bytes(TenantId tenant, Bytes slot_bytes) const {
 bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up) const {
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
   if (slot_bytes.count > capacity) return false;
+  if (total_bytes() + slab_bytes(tenant, slot_bytes) > max()) return false;
   MutexLock lock(&mutex_);
   if (slabs_.size() >= limits::kSlabsMax) return false;
   if (!quota_allows(tenant, slot_bytes, given_up)) return false;
@@ -239,13 +240,19 @@ bool SlabStore::below_quota(TenantId tenant) const {
   return slabs_of(tenant, Bytes{0}).bytes < *quota;
 }
 
-Bytes SlabStore::excess() const {
+Bytes SlabStore::beyond_capacity() const {
   MutexLock lock(&mutex_);
-  std::uint64_t allowed = capacity_.load(std::memory_order_relaxed);
+  Bytes beyond;
   for (const auto& [name, slabs] : pool_slabs_)
-    allowed += 2 * slab_bytes(name.first, name.second).count;
-  const std::uint64_t total = total_bytes().count;
-  return {total - std::min(total, allowed)};
+    beyond = beyond + slab_bytes(name.first, name.second);
+  return beyond;
+}
+
+Bytes SlabStore::excess() const {
+  const Bytes capacity{capacity_.load(std::memory_order_relaxed)};
+  const Bytes allowed = std::min(capacity + beyond_capacity() * 2, max());
+  const Bytes total = total_bytes();
+  return total - std::min(total, allowed);
 }
 
 absl::StatusOr<SlabId> SlabStore::take_id() {
