@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/capacity_keeper.h"
 #include "actors/namespace_table.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
@@ -26,6 +27,9 @@ class ActorCore {
     std::function<void(SlabId)> announce_retired;
     std::function<void(const std::string&)> log;
     std::function<void()> on_restart;
+    NodeMetrics* metrics = nullptr;
+    std::function<CapacityKeeper::Wanted()> wanted_capacity;
+    MemoryProbe probe;
   };
 
   /// Returns when every shard has adopted its blocks.

@@ -20,6 +20,7 @@ struct Config {
   std::string http = "127.0.0.1:7441";    ///< /metrics and /healthz, loopback; "off" or empty: none
   std::string runtime_dir;                ///< slab files; empty: /dev/shm/larder-<uid>
   Bytes host_bytes{0};                    ///< capacity; 0: a quarter of the memory, at most 8 GiB
+  bool memory_pressure = true;            ///< less than host_bytes while memory is short
   std::uint32_t shards = 0;               ///< 0: one for each two cores, 1 to 8
   std::uint32_t io_threads = 0;           ///< 0: one up to 4 cores, else cores / 4, at most 8
   std::string policy = "lru";

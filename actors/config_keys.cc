@@ -57,6 +57,12 @@ const ConfigKey kKeys[] = {
      .max = kHostBytesMax,
      .also = 0,
      .live = true},
+    {.name = "memory_pressure",
+     .member = &Config::memory_pressure,
+     .help =
+         "take less than host_bytes while the machine, or a cgroup, has hardly any memory left, "
+         "instead of being killed; needs runtime_dir on tmpfs",
+     .live = true},
     number("shards", &Config::shards, 0, limits::kShardsMax,
            "shard actors; 0: one for each two cores, at least 1 and at most 8"),
     number("io_threads", &Config::io_threads, 0, limits::kIoThreadsMax,

@@ -71,6 +71,9 @@ ActorCore::ActorCore(Options options) : impl_(std::make_unique<Impl>(std::move(o
   slab_options.announce_retired = impl.options.announce_retired;
   slab_options.now = now;
   slab_options.log = impl.options.log;
+  slab_options.metrics = impl.options.metrics;
+  slab_options.wanted_capacity = impl.options.wanted_capacity;
+  slab_options.probe = impl.options.probe;
   impl.slabs = impl.system.spawn<caf::detached>(slab_actor, std::move(slab_options));
   impl.tenants = impl.system.spawn<caf::detached>(tenant_actor, impl.options.namespaces);
   impl.ports.set_tenants(impl.tenants);

@@ -1,67 +1,29 @@
 #include "actors/machine.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
-#include "absl/strings/str_split.h"
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "actors/memory_cgroup.h"
+
 namespace larder {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t memory_total(const std::string& root) {
-  std::ifstream file(root + "/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::uint64_t kib = 0;
-    if (std::sscanf(line.c_str(), "MemTotal: %lu kB", &kib) == 1) return kib * 1024;
-  }
-  return 0;
-}
-
-/// A limit file's number; "max", a missing file and nonsense do not limit.
-std::uint64_t read_limit(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  std::uint64_t bytes = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), bytes);
-  return error == std::errc() && end != word.data() ? bytes : kNoLimit;
-}
+constexpr std::uint64_t kKib = 1024;
 
 /// The smallest limit of a cgroup and all above it.
-std::uint64_t limit_up_from(const std::string& mount, std::string path, const char* file) {
-  std::uint64_t limit = kNoLimit;
-  while (true) {
-    limit = std::min(limit, read_limit(mount + path + "/" + file));
-    const std::size_t slash = path.rfind('/');
-    if (path.empty() || slash == std::string::npos) return limit;
-    path.resize(slash);
-  }
-}
-
 std::uint64_t cgroup_limit(const std::string& root) {
-  const std::string mount = root + "/sys/fs/cgroup";
-  std::ifstream file(root + "/proc/self/cgroup");
   std::uint64_t limit = kNoLimit;
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    if (parts[0] == "0" && parts[1].empty()) {  // v2
-      limit = std::min(limit, limit_up_from(mount, parts[2], "memory.max"));
-    }
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    if (std::count(controllers.begin(), controllers.end(), "memory") > 0) {  // v1
-      limit = std::min(limit, limit_up_from(mount + "/memory", parts[2], "memory.limit_in_bytes"));
-    }
+  for (const MemoryCgroup& group : memory_cgroups(root, "self")) {
+    const bool v1 = group.version == MemoryCgroup::Version::kV1;
+    const auto file = group.dir + (v1 ? "/memory.limit_in_bytes" : "/memory.max");
+    limit = std::min(limit, number_in_file(file).value_or(kNoLimit));
   }
   return limit;
 }
@@ -79,7 +41,8 @@ std::uint32_t usable_cores() {
 
 Machine probe_machine(const std::string& root) {
   const std::string base = root == "/" ? "" : root;
-  return {.memory = {std::min(memory_total(base), cgroup_limit(base))},
+  const auto total_kib = sum_behind(base + "/proc/meminfo", {"MemTotal:"});
+  return {.memory = {std::min(total_kib.value_or(0) * kKib, cgroup_limit(base))},
           .cores = usable_cores(),
           .uid = geteuid()};
 }

@@ -43,6 +43,9 @@ std::vector<std::pair<std::string, std::uint64_t>> NodeMetrics::snapshot() const
       {"attach_refused_off", &attach_refused_off},
       {"attach_refused_uid", &attach_refused_uid},
       {"attach_refused_host", &attach_refused_host},
+      {"capacity_changes_for_pressure", &capacity_changes_for_pressure},
+      {"capacity_changes_for_room", &capacity_changes_for_room},
+      {"capacity_changes_for_reload", &capacity_changes_for_reload},
   };
   std::vector<std::pair<std::string, std::uint64_t>> values;
   for (const auto& [name, counter] : all) {

@@ -52,6 +52,12 @@ struct NodeMetrics {
   std::atomic<std::uint64_t> attach_refused_off{0};   ///< by the configuration
   std::atomic<std::uint64_t> attach_refused_uid{0};   ///< the client's is not the daemon's
   std::atomic<std::uint64_t> attach_refused_host{0};  ///< by the kernel
+  std::atomic<std::uint64_t> capacity_changes_for_pressure{0};
+  std::atomic<std::uint64_t> capacity_changes_for_room{0};
+  std::atomic<std::uint64_t> capacity_changes_for_reload{0};
+  /// No counter: bytes that may still be taken, as last seen; kRoomUnknown: nothing limits.
+  static constexpr std::uint64_t kRoomUnknown = ~0ULL;
+  std::atomic<std::uint64_t> memory_room{kRoomUnknown};
   OperationTimes times;
 
   using Counter = std::atomic<std::uint64_t>;

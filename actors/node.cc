@@ -49,6 +49,7 @@ struct Node::Impl {
   absl::Status start_scrubber();
   absl::Status start_http();
   void announce_retired(SlabId slab);
+  std::function<CapacityKeeper::Wanted()> wanted_capacity();
   bool healthy() const;
 
   absl::Status reload(const Config& next);
@@ -67,6 +68,7 @@ struct Node::Impl {
   std::vector<std::unique_ptr<ShardCounters>> counters;
   std::shared_ptr<NamespaceTable> namespaces;
   std::unique_ptr<ActorCore> core;
+  MemoryProbe probe;
   std::unique_ptr<NodeContext> context;
   std::vector<std::unique_ptr<IoThread>> io_threads;
   std::unique_ptr<Scrubber> scrubber;
@@ -228,8 +230,21 @@ absl::Status Node::Impl::start_actors(std::vector<std::vector<AdoptItem>> blocks
   options.announce_retired = [this](SlabId slab) { announce_retired(slab); };
   options.log = log;
   options.on_restart = [this] { count(metrics.shard_restarts); };
+  options.metrics = &metrics;
+  options.wanted_capacity = wanted_capacity();
+  options.probe = probe;
   core = std::make_unique<ActorCore>(std::move(options));
   return absl::OkStatus();
+}
+
+/// Slabs that are no memory are not given back when memory is short.
+std::function<CapacityKeeper::Wanted()> Node::Impl::wanted_capacity() {
+  const bool memory = is_memory(dir.path());
+  if (!memory) log(fmt::format("memory_pressure_off runtime_dir={} reason=no_tmpfs", dir.path()));
+  return [this, memory] {
+    const Config& wanted = live_config.get();
+    return CapacityKeeper::Wanted{wanted.host_bytes, wanted.memory_pressure && memory};
+  };
 }
 
 void Node::Impl::announce_retired(SlabId slab) {
@@ -349,8 +364,7 @@ absl::Status Node::Impl::reload(const Config& next) {
   tenant_limits.set(std::move(limits));
   set_quotas();
   tls.set(std::move(certificate));
-  store.set_capacity(merged.host_bytes);
-  live_config.set(std::move(merged));
+  live_config.set(std::move(merged));  // its capacity is in force at the slab actor's next turn
   for (const std::string& change : changes)
     log(change);
   warn_of_tokens();
@@ -363,11 +377,13 @@ Node::~Node() {
   stop();
 }
 
-absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log) {
+absl::StatusOr<std::unique_ptr<Node>> Node::start(const Config& config, Log log,
+                                                  MemoryProbe probe) {
   LARDER_ASSIGN_OR_RETURN(RuntimeDir dir, RuntimeDir::lock(config.runtime_dir));
   std::unique_ptr<Node> node(new Node(std::make_unique<Impl>(config, std::move(dir))));
   Impl& impl = *node->impl_;
   impl.log = std::move(log);
+  impl.probe = probe ? std::move(probe) : [] { return probe_memory_room(); };
   LARDER_ASSIGN_OR_RETURN(impl.audit, AuditLog::open(config.audit_file, impl.log, [raw = &impl] {
                             count(raw->metrics.audit_lost);
                           }));

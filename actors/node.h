@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "actors/config.h"
+#include "actors/memory_room.h"
 
 namespace larder {
 
@@ -20,8 +21,10 @@ class Node {
 
   /// Locks the runtime directory, re-adopts what stands there, listens. Errors name what is in the
   /// way: FAILED_PRECONDITION (a second daemon on the directory, a foreign format),
-  /// PERMISSION_DENIED (directory not writable), UNAVAILABLE (port in use).
-  static absl::StatusOr<std::unique_ptr<Node>> start(const Config& config, Log log);
+  /// PERMISSION_DENIED (directory not writable), UNAVAILABLE (port in use). `probe` tells what
+  /// memory is left, to one thread; null: of this process.
+  static absl::StatusOr<std::unique_ptr<Node>> start(const Config& config, Log log,
+                                                     MemoryProbe probe = {});
   ~Node();
 
   void stop();

@@ -22,8 +22,9 @@ NodeFigures collect_gauges(const NodeContext& node) {
     ghosts += index->ghosts();
     index_bytes += index->memory().count;
   }
-  return {
+  NodeFigures all = {
       {"capacity_bytes", static_cast<double>(node.store.budget.ledger.capacity().count)},
+      {"capacity_configured_bytes", static_cast<double>(node.config().host_bytes.count)},
       {"used_bytes", static_cast<double>(node.store.budget.ledger.used().count)},
       {"slab_bytes", static_cast<double>(node.store.slabs.total_bytes().count)},
       {"blocks", static_cast<double>(blocks)},
@@ -35,6 +36,11 @@ NodeFigures collect_gauges(const NodeContext& node) {
       {"shards", static_cast<double>(node.store.shards())},
       {"io_threads", static_cast<double>(node.io_threads.size())},
   };
+  const std::uint64_t room = node.metrics.memory_room.load(std::memory_order_relaxed);
+  if (room != NodeMetrics::kRoomUnknown) {
+    all.emplace_back("memory_room_bytes", static_cast<double>(room));
+  }
+  return all;
 }
 
 NodeFigures collect_stats(const NodeContext& node) {

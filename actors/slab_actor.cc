@@ -10,7 +10,8 @@ namespace larder {
 
 namespace {
 
-constexpr auto kUpkeepPeriod = std::chrono::seconds(5);
+/// Memory can be gone within a second.
+constexpr auto kUpkeepPeriod = std::chrono::milliseconds(250);
 
 /// Asks a shard and waits, without a timeout: CAF would leave the message of each in the mailbox,
 /// to be looked through by every later receive. A shard that died answers with an error, which
@@ -35,7 +36,8 @@ void settle(caf::blocking_actor* self, const std::vector<ShardHandle>& shards) {
     answer.receive([](bool) {}, [](caf::error&) {});
 }
 
-SlabDesk::Hooks hooks_of(caf::blocking_actor* self, const SlabActorOptions& options) {
+SlabDesk::Hooks hooks_of(caf::blocking_actor* self, const SlabActorOptions& options,
+                         CapacityKeeper& keeper) {
   const auto shards = options.shards;
   SlabDesk::Hooks hooks;
   hooks.settle = [self, shards] { settle(self, shards()); };
@@ -61,21 +63,31 @@ SlabDesk::Hooks hooks_of(caf::blocking_actor* self, const SlabActorOptions& opti
   hooks.tenant_name = options.tenant_name;
   hooks.announce_retired = options.announce_retired;
   hooks.log = options.log;
+  hooks.may_take = [&keeper](Bytes bytes, Time now) { return keeper.may_take(bytes, now); };
   return hooks;
 }
 
 }  // namespace
 
 void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
-  SlabDesk desk(*options.store, hooks_of(self, options));
+  CapacityKeeper keeper(
+      *options.store, *options.metrics,
+      {.wanted = options.wanted_capacity, .probe = options.probe, .log = options.log});
+  SlabDesk desk(*options.store, hooks_of(self, options, keeper));
+  keeper.look(options.now());
   bool running = true;
   self->receive_while(running)(
       [&](NeedSlotsAtom, const PoolName& pool, ShardId asker, std::uint32_t count) {
+        keeper.look(options.now());
         const bool found = desk.provide(pool, count, options.now());
         self->send(options.shards()[asker.value()], RefilledAtom::value, pool, found);
       },
       [&](caf::exit_msg&) { running = false; },
-      caf::after(kUpkeepPeriod) >> [&] { desk.upkeep(options.now()); });
+      caf::after(kUpkeepPeriod) >>
+          [&] {
+            keeper.look(options.now());
+            desk.upkeep(options.now());
+          });
 }
 
 }  // namespace larder

@@ -15,6 +15,8 @@ constexpr int kShrinkStep = 8;
 /// Slabs without a block may take capacity / this beyond it: sizes come and go.
 constexpr std::uint64_t kIdleShare = 8;
 constexpr Duration kIdleLookEvery = std::chrono::seconds(5);
+/// When slabs stand beyond the capacity and all are held: the next try.
+constexpr Duration kShrinkPause = std::chrono::seconds(1);
 /// Passes over the shards in which nothing left and nothing could: all is held.
 constexpr int kIdlePassesMax = 3;
 constexpr int kPassesMax = 1'000;
@@ -48,9 +50,10 @@ void SlabDesk::release_idle(Time now) {
 
 void SlabDesk::shrink(Time now) {
   const Bytes capacity = store_.budget.ledger.capacity();
-  shrinking_ = shrinking_ || capacity < capacity_;
+  shrinking_ =
+      shrinking_ || capacity < capacity_ || store_.slabs.total_bytes() > store_.slabs.max();
   capacity_ = capacity;
-  if (!shrinking_) return;
+  if (!shrinking_ || now < shrink_again_) return;
   hooks_.settle();  // by value first: what leaves with a slab leaves by place
   int emptied = 0;
   for (const auto& use : store_.pools.all_slabs()) {
@@ -60,6 +63,7 @@ void SlabDesk::shrink(Time now) {
   }
   // What is leased stays, and is looked at again.
   shrinking_ = store_.slabs.excess().count > 0;
+  if (shrinking_) shrink_again_ = now + kShrinkPause;
 }
 
 bool SlabDesk::provide(const PoolName& pool, std::uint32_t count, Time now) {
@@ -79,8 +83,12 @@ void SlabDesk::grow_to(const PoolName& pool, std::uint32_t count, Time now) {
   }
 }
 
-bool SlabDesk::grow(const PoolName& pool, Time now, Bytes given_up) {
-  if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes, given_up)) return false;
+bool SlabDesk::grow(const PoolName& pool, Time now, const GivenUp& given_up) {
+  if (!store_.slabs.may_grow(pool.tenant, pool.slot_bytes, given_up.of_tenant)) return false;
+  // What was given back may be taken again, also when memory is short.
+  const Bytes bytes = store_.slabs.slab_bytes(pool.tenant, pool.slot_bytes);
+  const Bytes more = bytes - std::min(bytes, given_up.all);
+  if (more.count > 0 && hooks_.may_take && !hooks_.may_take(more, now)) return false;
   auto slab = store_.slabs.create(pool.tenant, hooks_.tenant_name(pool.tenant), pool.slot_bytes);
   if (!slab.ok()) {
     log_not_made(pool, slab.status(), now);
@@ -150,7 +158,7 @@ bool SlabDesk::has_place(const PoolName& pool) {
 /// Empties whole slabs of other pools until a new slab fits.
 bool SlabDesk::reclaim(const PoolName& pool, Time now) {
   if (!has_place(pool)) return false;
-  Bytes given_up;  // slabs of the same tenant
+  GivenUp given_up;
   for (int tried = 0; tried < kSlabsTriedMax;) {
     bool progress = false;
     for (const SlotPools::SlabUse& use : reclaim_order(pool)) {
@@ -159,7 +167,8 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
       const Bytes bytes = store_.slabs.find(use.id)->bytes();
       if (!empty_slab(use.id, now)) continue;
       progress = true;
-      if (use.tenant == pool.tenant) given_up = given_up + bytes;
+      given_up.all = given_up.all + bytes;
+      if (use.tenant == pool.tenant) given_up.of_tenant = given_up.of_tenant + bytes;
       if (grow(pool, now, given_up)) return true;
       tried = 0;  // a large slot takes several slabs
       break;

@@ -35,6 +35,8 @@ class SlabDesk {
     std::function<std::string(TenantId)> tenant_name;
     std::function<void(SlabId)> announce_retired;  ///< before its files are gone
     std::function<void(const std::string&)> log;   ///< one line a transition
+    /// Whether the machine has this much memory for a slab; null: it has.
+    std::function<bool(Bytes, Time)> may_take;
   };
 
   /// `store` outlives the desk.
@@ -42,8 +44,9 @@ class SlabDesk {
 
   /// True when `pool` has a free slot, and node and tenant have room for it; tries for `count`.
   bool provide(const PoolName& pool, std::uint32_t count, Time now);
-  /// Unmaps what was retired long enough ago; after the capacity was lowered, empties a few slabs,
-  /// those with the fewest blocks first.
+  /// Unmaps what was retired long enough ago; after the capacity, or what slabs may take, was
+  /// lowered, empties a few slabs, those with the fewest blocks first: their memory is free at
+  /// once.
   void upkeep(Time now);
 
  private:
@@ -54,7 +57,12 @@ class SlabDesk {
   };
 
   void grow_to(const PoolName& pool, std::uint32_t count, Time now);
-  bool grow(const PoolName& pool, Time now, Bytes given_up = {});
+  /// Slabs that were emptied to make one anew.
+  struct GivenUp {
+    Bytes of_tenant;
+    Bytes all;
+  };
+  bool grow(const PoolName& pool, Time now, const GivenUp& given_up = {});
   void log_not_made(const PoolName& pool, const absl::Status& why, Time now);
   bool settle(const PoolName& pool, std::uint32_t count);
   bool make_room(Budget& budget, Bytes wanted, Bytes least);
@@ -73,6 +81,7 @@ class SlabDesk {
   Bytes capacity_;                       ///< when it was last looked at
   Time idle_looked_;                     ///< when slabs without a block were last looked for
   bool shrinking_ = false;               ///< it was lowered, and slabs stand beyond it still
+  Time shrink_again_{};                  ///< not before: what stands beyond it is held
   std::optional<Time> not_made_logged_;  ///< when the last line of a slab that was not made was
   std::uint64_t not_made_unlogged_ = 0;  ///< how many had none since
 };

@@ -22,7 +22,7 @@ MAY_INCLUDE = {  # folder -> our folders it may include, besides itself
 NARROW = [
     ("actors", "client", r"client/client\.h$", "only for default_server()"),
     ("ops", "tests", r"tests/bench/limits/", "only the limits that larder bench measures"),
-    ("ops", "actors", r"actors/(config|config_files|config_keys|machine|standard_streams)\.h$", "only what both programs need"),
+    ("ops", "actors", r"actors/(config|config_files|config_keys|machine|memory_room|standard_streams)\.h$", "only what both programs need"),
 ]
 CAF = r"actors/(\w+_actor\.(h|cc)|messages\.h|caf_status\.h|main\.cc)$"
 ONLY_IN = [  # third-party header -> the files that may include it

@@ -53,6 +53,21 @@ Finding user_finding(uid_t daemon, uid_t own) {
                                             "memory are staged"));
 }
 
+Finding capacity_finding(Bytes in_force, Bytes configured, const MemoryRoom& limit) {
+  const char* const check = "capacity";
+  const std::uint64_t wanted = configured.count >> 20;
+  if (in_force >= configured) return fine(check, fmt::format("{} MiB, as configured", wanted));
+  const std::string left = limit.limited()
+                               ? fmt::format(": {} leaves {} MiB, reserve {} MiB", limit.file,
+                                             limit.left().count >> 20, limit.reserve().count >> 20)
+                               : std::string();
+  return advice(check,
+                fmt::format("{} MiB in force of {} MiB: memory was short{}", in_force.count >> 20,
+                            wanted, left),
+                "raise that limit, or run less beside larderd, or a smaller --host-bytes; it grows "
+                "again by itself");
+}
+
 Finding version_finding(const std::string& command, const std::string& daemon) {
   if (command == daemon) return fine("version", fmt::format("{}, both", daemon));
   return advice("version", fmt::format("daemon {}, this command {}", daemon, command),
@@ -77,10 +92,18 @@ DaemonSeen look_at_daemon(const ConnectionOptions& options) {
   seen.findings.push_back(
       fine("daemon", fmt::format("answers at {} over {}", server, (*client)->stats().transport)));
   seen.findings.push_back(version_finding(LARDER_VERSION, stats->version));
-  if (const auto capacity = capacity_of(**client); capacity.ok()) seen.capacity = {*capacity};
+  const auto capacity = capacity_of(**client);
+  const auto configured = figure_of(**client, "capacity_configured_bytes");
+  if (configured.ok()) seen.capacity = {static_cast<std::uint64_t>(*configured)};
   if (const auto peer = process_behind(server); peer.ok()) {
     seen.findings.push_back(user_finding(peer->uid, ::geteuid()));
     if (peer->pid > 0) seen.process = std::to_string(peer->pid);
+  }
+  if (capacity.ok() && configured.ok()) {
+    // A daemon of another host is not of this machine's memory.
+    const MemoryRoom room =
+        seen.process == "self" ? MemoryRoom() : probe_memory_room("/", seen.process);
+    seen.findings.push_back(capacity_finding({*capacity}, seen.capacity, room));
   }
   return seen;
 }

@@ -70,6 +70,10 @@ absl::StatusOr<ExitCode> run(const StatusCommand& command) {
   report.add("transport", path.transport);
   report.add("put_path", path.put_path);
   if (!path.put_path_reason.empty()) report.add("put_path_reason", path.put_path_reason);
+  const Figures figures(server.values.begin(), server.values.end());
+  if (figure(figures, "capacity_bytes") < figure(figures, "capacity_configured_bytes")) {
+    report.add("capacity_lowered", "memory is short: larder doctor");
+  }
   for (const auto& [name, value] : server.values)
     report.add(name, whole(value));
   report.print(command.json);

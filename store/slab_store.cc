@@ -195,6 +195,7 @@ Bytes SlabStore::slab_bytes(TenantId tenant, Bytes slot_bytes) const {
 bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up) const {
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
   if (slot_bytes.count > capacity) return false;
+  if (total_bytes() + slab_bytes(tenant, slot_bytes) > max()) return false;
   MutexLock lock(&mutex_);
   if (slabs_.size() >= limits::kSlabsMax) return false;
   if (!quota_allows(tenant, slot_bytes, given_up)) return false;
@@ -241,19 +242,28 @@ bool SlabStore::below_quota(TenantId tenant) const {
   return slabs_of(tenant, Bytes{0}).bytes < *quota;
 }
 
-Bytes SlabStore::excess() const {
+Bytes SlabStore::beyond_capacity() const {
   MutexLock lock(&mutex_);
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
-  std::uint64_t beyond = 0;
-  std::uint64_t largest = 0;
+  Bytes beyond;
+  for (const auto& [name, slabs] : pool_slabs_)
+    beyond = beyond + slab_bytes(name.first, name.second);
+  return std::min(beyond, Bytes{capacity / limits::kBeyondShare});
+}
+
+Bytes SlabStore::excess() const {
+  const Bytes capacity{capacity_.load(std::memory_order_relaxed)};
+  Bytes once;
+  Bytes largest;
   for (const auto& [name, slabs] : pool_slabs_) {
-    const std::uint64_t one = slab_bytes(name.first, name.second).count;
-    beyond += 2 * one;
+    const Bytes one = slab_bytes(name.first, name.second);
+    once = once + one;
     largest = std::max(largest, one);
   }
-  beyond = std::min(beyond, capacity / limits::kBeyondShare + largest);
-  const std::uint64_t total = total_bytes().count;
-  return {total - std::min(total, capacity + beyond)};
+  const Bytes beyond = std::min(once * 2, Bytes{capacity.count / limits::kBeyondShare} + largest);
+  const Bytes allowed = std::min(capacity + beyond, max());
+  const Bytes total = total_bytes();
+  return total - std::min(total, allowed);
 }
 
 absl::StatusOr<Bytes> SlabStore::free_space() const {

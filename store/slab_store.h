@@ -56,15 +56,17 @@ class SlabStore {
   /// what is free. Does not look at may_grow().
   absl::StatusOr<Slab*> create(TenantId tenant, const std::string& tenant_name, Bytes slot_bytes);
   /// Whether a slab more for (tenant, slot_bytes) keeps the slabs within capacity, one slab a
-  /// (tenant, slot size) beyond it (capacity / kBeyondShare at most), and the reserve; and those of
-  /// a tenant that has a quota within that, one slab for each other slot size (half the quota at
-  /// most) and the reserve. Its slabs `given_up` for this one may always be made anew, as far as
-  /// the quota goes.
+  /// (tenant, slot size) beyond it (capacity / kBeyondShare at most), and the reserve; within max();
+  /// and those of a tenant that has a quota within that, one slab for each other slot size (half the
+  /// quota at most) and the reserve. Its slabs `given_up` for this one may always be made anew, as
+  /// far as the quota goes.
   bool may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up = {}) const;
   /// Whether the tenant's slabs take less than its quota: only then may it have slabs of others.
   bool below_quota(TenantId tenant) const;
-  /// Bytes of slabs beyond capacity and what may_grow() allows besides: what is to leave when the
-  /// capacity was lowered.
+  /// What slabs may take beyond capacity: one of every pool, capacity / kBeyondShare at most.
+  Bytes beyond_capacity() const;
+  /// Bytes of slabs beyond capacity and what may_grow() allows besides, or beyond max(): what is to
+  /// leave when one of them was lowered.
   Bytes excess() const;
   /// What the file system of the slabs has free for them. Blocks.
   absl::StatusOr<Bytes> free_space() const;
@@ -105,6 +107,9 @@ class SlabStore {
   std::uint32_t slots_per_slab(TenantId tenant, Bytes slot_bytes) const;
   Bytes slab_bytes(TenantId tenant, Bytes slot_bytes) const;
   void set_capacity(Bytes capacity) { capacity_.store(capacity.count, std::memory_order_relaxed); }
+  /// Of all slabs' bytes, while memory is short; what may stand beyond capacity counts, too.
+  Bytes max() const { return {max_.load(std::memory_order_relaxed)}; }
+  void set_max(Bytes max) { max_.store(max.count, std::memory_order_relaxed); }
   const std::string& dir() const { return dir_; }
 
  private:
@@ -133,6 +138,7 @@ class SlabStore {
   const std::string dir_;
   const TenantBudgets* const tenants_;
   std::atomic<std::uint64_t> capacity_;
+  std::atomic<std::uint64_t> max_{~0ULL};
   std::atomic<std::uint64_t> total_bytes_{0};
   std::unique_ptr<std::atomic<Slab*>[]> by_id_;
   mutable Mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include "actors/node.h"
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/client/conformance.h"
+#include "tests/eventually.h"
 #include "tests/temp_dir.h"
 
 namespace larder {
@@ -30,7 +32,8 @@ struct RunningNode {
   }
   ~RunningNode() { node.reset(); }
   void start() {
-    auto started = Node::start(config, [](const std::string&) {});
+    auto started = Node::start(
+        config, [](const std::string&) {}, probe);
     BOOST_REQUIRE_MESSAGE(started.ok(), started.status().message());
     node = *std::move(started);
   }
@@ -44,8 +47,20 @@ struct RunningNode {
   }
   test::TempDir dir{test::kShm};
   Config config;
+  MemoryProbe probe;
   std::unique_ptr<Node> node;
 };
+
+/// Of all files in a directory.
+std::uint64_t bytes_in(const std::string& directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    std::error_code gone;  // slabs are retired meanwhile
+    const std::uint64_t size = entry.file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
 
 double figure(Client& client, const std::string& name) {
   const auto stats = client.server_stats();
@@ -118,6 +133,57 @@ BOOST_AUTO_TEST_CASE(a_node_stops_with_clients_connected) {
   running.node->stop();
   const Completion got = client->get(ns, batch.keys, batch.targets, {});
   BOOST_TEST((got.code != absl::StatusCode::kOk));
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_gets_short_under_load_costs_blocks_and_no_wrong_byte) {
+  constexpr std::uint64_t kLimit = 1ULL << 30;  // the reserve of it is 64 MiB
+  RunningNode running;
+  running.node.reset();
+  std::atomic<std::uint64_t> others{0};
+  running.probe = [&others, run = running.config.runtime_dir] {
+    return MemoryRoom{.limit = {kLimit}, .taken = {others + bytes_in(run)}, .file = "f"};
+  };
+  running.start();
+  const auto client = running.client();
+  const NamespaceSpec spec = sim::chain_spec("pressure");
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch first(spec, 1, 56, 1 << 20);
+  sim::check_all(client->put(ns, first.keys, first.sources, {}), 56, KeyStatus::kOk);
+
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> wrong{0};
+  std::thread load([&] {
+    const auto own = running.client();
+    const NamespaceId same = *own->open_namespace(spec);
+    for (std::uint64_t round = 0; !stop; ++round) {
+      sim::Batch batch(spec, 2 + round % 8, 16, 1 << 20);
+      own->put(same, batch.keys, batch.sources, {});
+      const Completion got = own->get(same, batch.keys, batch.targets, {});
+      for (std::size_t n = 0; n < got.keys.size(); ++n)
+        wrong += got.keys[n] == KeyStatus::kOk && !(batch.places[n] == batch.blocks[n]) ? 1 : 0;
+    }
+  });
+  others = kLimit - (96ULL << 20);  // 32 MiB are left beside the reserve
+  const bool lowered = test::eventually([&] { return figure(*client, "slab_bytes") <= 32 << 20; });
+  const double in_force = figure(*client, "capacity_bytes");
+  stop = true;
+  load.join();
+  others = 0;
+
+  BOOST_TEST(lowered);
+  BOOST_TEST(in_force < 32 << 20);
+  BOOST_TEST(in_force > 4 << 20);  // the floor
+  BOOST_TEST(figure(*client, "capacity_configured_bytes") == 64 << 20);
+  BOOST_TEST(figure(*client, "capacity_changes_for_pressure") >= 1);
+  BOOST_TEST(wrong == 0U);
+  // It grows again after half a minute: capacity_keeper_test.
+  running.config.memory_pressure = false;
+  BOOST_TEST(running.node->reload(running.config).ok());
+  BOOST_TEST(test::eventually([&] { return figure(*client, "capacity_bytes") == 64 << 20; }));
+  sim::Batch last(spec, 100, 48, 1 << 20);
+  sim::check_all(client->put(ns, last.keys, last.sources, {}), 48, KeyStatus::kOk);
+  sim::check_all(client->get(ns, last.keys, last.targets, {}), 48, KeyStatus::kOk);
+  BOOST_TEST(last.got_all());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

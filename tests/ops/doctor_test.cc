@@ -57,6 +57,16 @@ struct Host {
 
 BOOST_AUTO_TEST_SUITE(doctor)
 
+BOOST_AUTO_TEST_CASE(a_capacity_that_was_lowered_is_found_with_the_limit_that_is_short) {
+  const MemoryRoom room{.limit = 4_GiB, .taken = 3_GiB, .file = "/sys/fs/cgroup/x/memory.max"};
+  BOOST_TEST(capacity_finding(2_GiB, 2_GiB, room).level == Level::kOk);
+  const Finding lowered = capacity_finding(1_GiB, 2_GiB, room);
+  BOOST_TEST(lowered.level == Level::kAdvice);
+  for (const char* part : {"1024 MiB in force of 2048 MiB", "x/memory.max leaves 1024 MiB"})
+    BOOST_TEST(lowered.found.find(part) != std::string::npos, lowered.found);
+  BOOST_TEST(capacity_finding(1_GiB, 2_GiB, {}).found.find("leaves") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_good_machine_has_no_finding) {
   const Host host;
   const HostFiles files(host.directory.path());
