@@ -14,7 +14,8 @@ spdlog::level::level_enum level_of(std::string_view line) {
   const auto ends = [event](std::string_view suffix) { return event.ends_with(suffix); };
   if (std::any_of(kErrors.begin(), kErrors.end(), ends)) return spdlog::level::err;
   const bool failed = std::any_of(kWarnings.begin(), kWarnings.end(), ends) ||
-                      event.find("_not_") != std::string_view::npos;
+                      event.find("_not_") != std::string_view::npos ||
+                      line.ends_with(" reason=pressure");
   return failed ? spdlog::level::warn : spdlog::level::info;
 }
 

@@ -197,6 +197,7 @@ absl::Status Node::Impl::open_store() {
   tenant_limits.set(std::move(limits));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(config));
   tls.set(std::move(certificate));
+  const bool known = std::filesystem::exists(dir.path() + "/namespaces");
   // Shapes first: re-adopted blocks form units by them.
   LARDER_RETURN_IF_ERROR(open_namespaces());
   LARDER_ASSIGN_OR_RETURN(auto report, store.open([this](const std::string& tenant) {
@@ -211,6 +212,7 @@ absl::Status Node::Impl::open_store() {
   }
   count(metrics.slabs_set_aside, report.slabs.slabs_set_aside);
   count(metrics.slots_damaged, report.slots_quarantined);
+  if (report.slabs.slabs > 0 && !known) log("namespaces_not_there modes=lost");
   if (report.slabs.slabs > 0) {
     log(fmt::format("store_adopted slabs={} blocks={} quarantined={}", report.slabs.slabs, blocks,
                     report.slots_quarantined));

@@ -56,10 +56,10 @@ class SlabStore {
   /// what is free. Does not look at may_grow().
   absl::StatusOr<Slab*> create(TenantId tenant, const std::string& tenant_name, Bytes slot_bytes);
   /// Whether a slab more for (tenant, slot_bytes) keeps the slabs within capacity, one slab a
-  /// (tenant, slot size) beyond it (capacity / kBeyondShare at most), and the reserve; within max();
-  /// and those of a tenant that has a quota within that, one slab for each other slot size (half the
-  /// quota at most) and the reserve. Its slabs `given_up` for this one may always be made anew, as
-  /// far as the quota goes.
+  /// (tenant, slot size) beyond it (capacity / kBeyondShare at most), and the reserve; within
+  /// max(); and those of a tenant that has a quota within that, one slab for each other slot size
+  /// (half the quota at most) and the reserve. Its slabs `given_up` for this one may always be made
+  /// anew, as far as the quota goes.
   bool may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up = {}) const;
   /// Whether the tenant's slabs take less than its quota: only then may it have slabs of others.
   bool below_quota(TenantId tenant) const;

@@ -21,6 +21,8 @@ BOOST_AUTO_TEST_CASE(no_failure_hides_at_info) {
                {"slab_not_retired slab=1", warn},
                {"mode_not_kept ns=1", warn},
                {"tokens_not_there token_file=/t", warn},
+               {"capacity_changed from=2 to=1 reason=pressure", warn},
+               {"capacity_changed from=1 to=2 reason=room", info},
                {"shard_restarted shard=1", warn},
                {"reload_needs_restart key=shards", warn},
                {"audit action=Hello session=1", debug},
