@@ -1,10 +1,12 @@
 // Files that were damaged while no daemon ran: what is damaged is a miss, the rest serves.
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
+#include <span>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -13,6 +15,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "store/checksum.h"
 #include "store/slab.h"
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
@@ -106,6 +109,19 @@ void flip(const std::string& path, std::uint64_t byte, int bit) {
   file.get(value);
   file.seekp(static_cast<std::streamoff>(byte));
   file.put(static_cast<char>(value ^ 1 << bit));
+  BOOST_REQUIRE(file.good());
+}
+
+/// As the other program would have written it, checksum and all.
+void set_version(const std::string& path, std::uint32_t version) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  SlabFileHeader header{};
+  file.read(reinterpret_cast<char*>(&header), sizeof header);
+  header.version = version;
+  constexpr std::size_t kSummed = offsetof(SlabFileHeader, checksum);
+  header.checksum = checksum(std::as_bytes(std::span(&header, 1)).first(kSummed));
+  file.seekp(0);
+  file.write(reinterpret_cast<const char*>(&header), sizeof header);
   BOOST_REQUIRE(file.good());
 }
 
@@ -223,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_slab_of_another_format_is_refused_with_the_remedy) {
   Stored stored;
   stored.daemon.kill();
   const std::string header = stored.slabs()[3] + ".hdr";
-  flip(header, offsetof(SlabFileHeader, version), 1);
+  set_version(header, 3);
   const std::size_t files = stored.slabs().size();
 
   BOOST_TEST(!stored.daemon.try_start());
@@ -232,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_slab_of_another_format_is_refused_with_the_remedy) {
   for (const char* said : {header.c_str(), "version 3", "remove the slab-"})
     BOOST_TEST(stored.daemon.log().find(said) != std::string::npos, stored.daemon.log());
   BOOST_TEST(stored.slabs().size() == files);  // nothing was touched: the other program reads it on
-  flip(header, offsetof(SlabFileHeader, version), 1);
+  set_version(header, SlabFileHeader::kVersion);
   stored.daemon.start();
   BOOST_TEST(stored.hits() == kBlocks);
 }
