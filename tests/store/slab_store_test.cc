@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(damage_in_the_first_page_sets_the_slab_aside) {
 
 BOOST_AUTO_TEST_CASE(what_others_could_have_written_is_set_aside_and_no_link_is_followed) {
   for (const char* kind : {".hdr", ".data"}) {
-    for (const mode_t mode : {0666, 0620, 0602}) {
+    for (const mode_t mode : {0666U, 0620U, 0602U}) {
       reopen()->create(kTenant, "alpha", 4_KiB).value();
       ::chmod(file(kind).c_str(), mode);
 
