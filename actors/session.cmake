@@ -15,4 +15,3 @@ target_link_libraries(larder_session
   PUBLIC larder_store larder_tokens larder_transport absl::flat_hash_map absl::flat_hash_set
   PRIVATE nlohmann_json::nlohmann_json OpenSSL::Crypto absl::strings)
 target_precompile_headers(larder_session PRIVATE session.h)
-larder_cold_sources(namespace_table.cc)

@@ -16,12 +16,6 @@ function(larder_cold target)
     target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
-# The same of single files of a target that is not cold.
-function(larder_cold_sources)
-  if(LARDER_SANITIZE AND LARDER_BUILD_DAEMON)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
-  endif()
-endfunction()
 if(LARDER_FUZZ)
   # Else the fuzzers see the coverage of their own files alone, and grow blindly.
   target_compile_options(larder_flags INTERFACE -fsanitize=fuzzer-no-link)
