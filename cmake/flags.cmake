@@ -6,6 +6,9 @@ target_compile_options(larder_flags INTERFACE
 # g++ 12 sees them where they are not: std::string + at -O3; headers of Boost.Test and CAF; a moved StatusOr<string>.
 target_compile_options(larder_flags INTERFACE
   "$<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-error=maybe-uninitialized;-Wno-error=array-bounds>>")
+# What a mutex guards is touched under it: the sanitizers' builds hold all code to its annotations.
+target_compile_options(larder_flags INTERFACE
+  "$<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>>")
 target_compile_features(larder_flags INTERFACE cxx_std_20)
 target_include_directories(larder_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/larder>)

@@ -200,11 +200,8 @@ bool SlabStore::may_grow(TenantId tenant, Bytes slot_bytes, Bytes given_up) cons
   if (slabs_.size() >= limits::kSlabsMax) return false;
   if (!quota_allows(tenant, slot_bytes, given_up)) return false;
   // One slab of every other pool may stand beyond capacity, and one of this pool as it grows.
-  std::uint64_t beyond = 0;
-  for (const auto& [name, slabs] : pool_slabs_) {
-    if (name != PoolName{tenant, slot_bytes}) beyond += slab_bytes(name.first, name.second).count;
-  }
-  beyond = std::min(beyond, capacity / limits::kBeyondShare);
+  const Bytes others = one_slab_each(PoolName{tenant, slot_bytes}).sum;
+  const std::uint64_t beyond = std::min(others.count, capacity / limits::kBeyondShare);
   const std::uint64_t total = total_bytes().count;
   const std::uint64_t counted = total - std::min(total, beyond);
   // Small slots get a reserve: free slots remain while all of capacity is committed.
@@ -242,25 +239,29 @@ bool SlabStore::below_quota(TenantId tenant) const {
   return slabs_of(tenant, Bytes{0}).bytes < *quota;
 }
 
+SlabStore::OneEach SlabStore::one_slab_each(const std::optional<PoolName>& but) const {
+  OneEach all;
+  for (const auto& [name, slabs] : pool_slabs_) {
+    if (name == but) continue;
+    const Bytes one = slab_bytes(name.first, name.second);
+    all.sum = all.sum + one;
+    all.largest = std::max(all.largest, one);
+  }
+  return all;
+}
+
 Bytes SlabStore::beyond_capacity() const {
   MutexLock lock(&mutex_);
   const std::uint64_t capacity = capacity_.load(std::memory_order_relaxed);
-  Bytes beyond;
-  for (const auto& [name, slabs] : pool_slabs_)
-    beyond = beyond + slab_bytes(name.first, name.second);
-  return std::min(beyond, Bytes{capacity / limits::kBeyondShare});
+  return std::min(one_slab_each().sum, Bytes{capacity / limits::kBeyondShare});
 }
 
 Bytes SlabStore::excess() const {
+  MutexLock lock(&mutex_);
   const Bytes capacity{capacity_.load(std::memory_order_relaxed)};
-  Bytes once;
-  Bytes largest;
-  for (const auto& [name, slabs] : pool_slabs_) {
-    const Bytes one = slab_bytes(name.first, name.second);
-    once = once + one;
-    largest = std::max(largest, one);
-  }
-  const Bytes beyond = std::min(once * 2, Bytes{capacity.count / limits::kBeyondShare} + largest);
+  const OneEach each = one_slab_each();
+  const Bytes beyond =
+      std::min(each.sum * 2, Bytes{capacity.count / limits::kBeyondShare} + each.largest);
   const Bytes allowed = std::min(capacity + beyond, max());
   const Bytes total = total_bytes();
   return total - std::min(total, allowed);

@@ -124,6 +124,14 @@ class SlabStore {
     Bytes beyond;  ///< what they may take beyond the quota: one slab for each other slot size
   };
 
+  /// A slab of every pool that has one.
+  struct OneEach {
+    Bytes sum;
+    Bytes largest;
+  };
+
+  OneEach one_slab_each(const std::optional<PoolName>& but = std::nullopt) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Bytes> quota_of(TenantId tenant) const;
   TenantSlabs slabs_of(TenantId tenant, Bytes slot_bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

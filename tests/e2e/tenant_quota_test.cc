@@ -113,6 +113,18 @@ BOOST_AUTO_TEST_CASE(a_tenant_that_floods_keeps_its_quota_and_costs_the_other_no
   BOOST_TEST(with.daemon->stat("used_bytes") <= 600 * kSmall + (8 << 20) + (8 << 20) / 100);
 }
 
+BOOST_AUTO_TEST_CASE(a_tenant_pins_no_more_than_its_quota_s_part) {
+  Shared with;
+  sim::Batch blocks(with.spec, 2, 4, kLarge);
+  with.flood(blocks);
+  const Completion pinned = with.red->pin(with.red_ns, blocks.keys, Duration(0));
+  const std::vector<KeyStatus> right{KeyStatus::kOk, KeyStatus::kOk, KeyStatus::kNoSpace,
+                                     KeyStatus::kNoSpace};
+  BOOST_TEST((pinned.keys == right));  // a quarter of 8 MiB
+  sim::Batch of_blue = with.blues(64);
+  sim::check_all(with.blue->pin(with.blue_ns, of_blue.keys, Duration(0)), 64, KeyStatus::kOk);
+}
+
 BOOST_AUTO_TEST_CASE(a_reload_lowers_and_raises_a_quota_and_a_wrong_file_changes_nothing) {
   Shared with;
   sim::Batch of_blue = with.blues(100);

@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::uint32_t kBlocks = 64;
 constexpr std::size_t kBytes = 65'536;
+constexpr Bytes kTmpfs{24 << 20};
+
+/// A daemon that may hold two thirds of the small file system in `dir`.
+sim::Daemon::Options options_in(const test::TempDir& dir, std::vector<std::string> flags = {}) {
+  return {.host_bytes = Bytes{kTmpfs.count / 3 * 2},
+          .flags = std::move(flags),
+          .environment = {},
+          .program = {},
+          .runtime_dir = dir.path() + "/run"};
+}
 
 NamespaceSpec spec_of(const std::string& model, std::size_t bytes) {
   NamespaceSpec spec = sim::chain_spec(model);
@@ -28,13 +38,9 @@ BOOST_AUTO_TEST_SUITE(larderd_full_directory)
 
 BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
   const test::TempDir dir;
-  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), kTmpfs);
   if (!tmpfs) return;
-  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
-                      .flags = {"--pin-quota-percent", "100"},
-                      .environment = {},
-                      .program = {},
-                      .runtime_dir = dir.path() + "/run"});
+  sim::Daemon daemon(options_in(dir, {"--pin-quota-percent", "100"}));
   const auto client = daemon.shm();
   const NamespaceSpec spec = spec_of("full", kBytes);
   const NamespaceId ns = *client->open_namespace(spec);
@@ -76,13 +82,9 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
 /// Nothing that could leave makes place for so large a slab, so nothing leaves.
 BOOST_AUTO_TEST_CASE(a_put_that_cannot_be_stored_costs_no_block) {
   const test::TempDir dir;
-  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), kTmpfs);
   if (!tmpfs) return;
-  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
-                      .flags = {},
-                      .environment = {},
-                      .program = {},
-                      .runtime_dir = dir.path() + "/run"});
+  sim::Daemon daemon(options_in(dir));
   const auto client = daemon.shm();
   const NamespaceSpec spec = spec_of("small", kBytes);
   const NamespaceId ns = *client->open_namespace(spec);
@@ -100,13 +102,9 @@ BOOST_AUTO_TEST_CASE(a_put_that_cannot_be_stored_costs_no_block) {
 
 BOOST_AUTO_TEST_CASE(a_restart_on_a_full_directory_says_what_it_lacks_and_loses_nothing) {
   const test::TempDir dir;
-  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), Bytes{24 << 20});
+  const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), kTmpfs);
   if (!tmpfs) return;
-  sim::Daemon daemon({.host_bytes = Bytes{16 << 20},
-                      .flags = {},
-                      .environment = {},
-                      .program = {},
-                      .runtime_dir = dir.path() + "/run"});
+  sim::Daemon daemon(options_in(dir));
   const NamespaceSpec spec = spec_of("full", kBytes);
   sim::Batch there(spec, 1, kBlocks, kBytes);
   {
