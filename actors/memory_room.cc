@@ -72,9 +72,8 @@ MemoryRoom probe_memory_room(const std::string& root, const std::string& process
   const std::string meminfo = base + "/proc/meminfo";
   const auto total = sum_behind(meminfo, {"MemTotal:"});
   const auto available = sum_behind(meminfo, {"MemAvailable:"});
-  constexpr std::uint64_t kKib = 1024;
   if (total && available) {
-    consider(tightest, *total * kKib, (*total - std::min(*total, *available)) * kKib, meminfo);
+    consider(tightest, *total << 10, (*total - std::min(*total, *available)) << 10, meminfo);
   }
   for (const MemoryCgroup& group : memory_cgroups(base, process))
     consider(tightest, group);

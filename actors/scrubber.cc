@@ -80,7 +80,7 @@ std::uint64_t Scrubber::next_of_round() {
     }
     const EntryId id(entry_++);
     const Entry& entry = index.entry(id);
-    const auto word = EntryWord::unpack(entry.word.load(std::memory_order_acquire));
+    const auto word = word_of(entry);
     if (word.state != EntryState::kCommitted) continue;
     if (const std::uint64_t bytes = check({key_of(entry), ShardId(shard_)}, id, "scrub")) {
       return bytes;

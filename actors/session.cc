@@ -381,6 +381,10 @@ void Session::push(OutFrame frame) {
   if (!writer_.push(std::move(frame))) failed_ = true;  // does not read what it asks for
 }
 
+void Session::discard_payload(std::uint64_t op) {
+  if (payload_op_ == op) reader_.discard_payload();
+}
+
 bool Session::announce_slab(SlabId slab) {
   if (announced_.contains(slab)) return true;
   auto fds = node_.store.slabs.open_read_only(slab);

@@ -4,7 +4,7 @@ add_library(larder_tokens token_table.cc)
 target_link_libraries(larder_tokens PUBLIC larder_store PRIVATE OpenSSL::Crypto fmt::fmt absl::strings)
 
 add_library(larder_session
-  capacity_keeper.cc capacity_planner.cc inbox.cc io_thread.cc turn_queue.cc metrics.cc namespace_directory.cc namespace_table.cc node_stats.cc pin_table.cc session.cc
+  inbox.cc io_thread.cc turn_queue.cc metrics.cc namespace_directory.cc namespace_table.cc node_stats.cc pin_table.cc session.cc
   session_abort.cc session_admin.cc session_erase_op.cc session_get.cc session_get_stream.cc
   session_hello.cc session_layer_calls.cc session_layer_put.cc session_leases.cc session_lookup.cc
   session_match.cc session_namespaces.cc session_put.cc session_put_batch.cc session_put_op.cc session_regions.cc

@@ -114,6 +114,9 @@ class Session {
   /// Queues a reply that has nothing but an error; the body of every reply begins with a status.
   void reply_error(FrameType type, std::uint64_t id, const absl::Status& why);
   void push(OutFrame frame);
+  /// The payload under way, if it is of this op, goes to scratch memory from now on: before memory
+  /// that it went to is given back.
+  void discard_payload(std::uint64_t op);
   /// Tells the client of a slab before the first descriptor into it. False: no descriptors left.
   bool announce_slab(SlabId slab);
   /// Ends the session after telling why.

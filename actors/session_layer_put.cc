@@ -85,7 +85,7 @@ absl::Status LayerPutOp::check_part(const Part& part, std::uint32_t payload) con
   if (state_ != State::kOpen) {
     return absl::FailedPreconditionError(fmt::format("put: {} takes no parts now", id_));
   }
-  auto& items = const_cast<PutBatch&>(batch_).items();
+  const std::vector<PutItem>& items = batch_.items();
   LARDER_RETURN_IF_ERROR(check_source_order(part.sources, items.size()));
   std::uint64_t streamed = 0;
   for (std::size_t i = 0; i < part.sources.size(); ++i) {

@@ -8,6 +8,9 @@ namespace larder {
 
 /// Bytes of a streamed put that may be under way unacknowledged.
 inline constexpr std::uint64_t kStreamCredits = 4 << 20;
+/// Slots of one put that are filled before the shards have answered: what is copied meanwhile, and
+/// a batch of usual size. The first one counts whatever its size.
+inline constexpr Bytes kLentBytes{2 << 20};
 /// Work of one session in one turn of its io thread: alone, and when others have turns too.
 inline constexpr std::size_t kTurnBytes = 1 << 20;
 inline constexpr std::size_t kSharedTurnBytes = 256 << 10;

@@ -58,7 +58,7 @@ std::vector<GroupPresence> presence(const std::vector<std::vector<MatchRecord>>&
 
 /// A block that is here, on its way, or remembered. A claim alone says nothing of the past.
 bool is_known(const Entry& entry) {
-  switch (EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state) {
+  switch (word_of(entry).state) {
     case EntryState::kFilling:
     case EntryState::kCommitted:
     case EntryState::kGhost:

@@ -1,5 +1,6 @@
 #include "actors/session_put_batch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/clock.h"
@@ -19,7 +20,7 @@ PutBatch::~PutBatch() {
   take_back(KeyStatus::kCancelled);
 }
 
-void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
+void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes lent) {
   NodeContext& node = session_.node();
   items_.resize(records.size());
   std::vector<LocatedKey> keys;
@@ -53,6 +54,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
       item.status = *wrong;
       continue;
     }
+    bool in_flight = false;
     if (found[i] != kNoEntry) {
       // What is there already needs no slot, and so no mailbox.
       const Entry& entry = node.store.indexes[item.at.shard.value()]->entry(found[i]);
@@ -61,6 +63,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
             length_of(entry) == item.record.length ? KeyStatus::kPresent : KeyStatus::kSizeMismatch;
         continue;
       }
+      in_flight = word_of(entry).state == EntryState::kFilling;
     }
     auto& call = calls[item.at.shard.value()];
     if (!call) call = std::make_shared<ReserveCall>();
@@ -76,6 +79,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
     ask.length = Bytes{item.record.length};
     ask.slot_bytes = slot_bytes(ns_->spec.groups[item.record.group], ask.length);
     ask.ranks = ns_->spec.ranks;
+    if (!in_flight) lend(item, ask, lent);
     call->items.push_back(ask);
     call->positions.push_back(static_cast<std::uint32_t>(i));
   }
@@ -91,6 +95,22 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline) {
     calls_ += 1;
     node.shards.send(ShardId(shard), std::move(calls[shard]));
   }
+}
+
+void PutBatch::lend(PutItem& item, ReserveItem& ask, Bytes& left) {
+  if (left.count == 0) return;
+  NodeStore& store = session_.node().store;
+  left = Bytes{left.count - std::min(left.count, ask.slot_bytes.count)};
+  item.lent = LentSlot::lend(store.pools, store.slabs, ask.tenant, ask.slot_bytes);
+  if (!item.lent) return;
+  ask.lent = item.lent;
+  item.data = store.slabs.data(item.lent->slot());
+}
+
+bool PutBatch::fillable() const {
+  return std::all_of(items_.begin(), items_.end(), [](const PutItem& item) {
+    return item.status != KeyStatus::kWanted || item.data != nullptr;
+  });
 }
 
 void PutBatch::on_answer(ShardCall& call) {
@@ -123,6 +143,7 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
       item.entry_generation = answer.entry_generation;
       item.slot = answer.slot;
       item.data = session_.node().store.slabs.data(answer.slot);
+      if (item.status != KeyStatus::kWanted) drop(item, item.status);  // given up meanwhile
       return;
     case ReserveOutcome::kPresent:
       item.status = KeyStatus::kPresent;

@@ -21,7 +21,10 @@ struct PutItem {
   EntryId entry = kNoEntry;
   std::uint64_t entry_generation = 0;
   SlotRef slot;
-  std::byte* data = nullptr;  ///< the slot's memory
+  /// The slot's memory; of a lent slot before the shard has answered, too.
+  std::byte* data = nullptr;
+  /// Kept to the end: who fills the slot may be in the middle of it when the answer comes.
+  std::shared_ptr<LentSlot> lent;
   std::uint64_t filled = 0;
   Checksum sum;
 };
@@ -37,12 +40,16 @@ class PutBatch {
   PutBatch(Session& session, NamespaceRef ns, std::uint64_t request, std::uint64_t op);
   ~PutBatch();
 
-  /// Checks the records and sends what must be reserved to the shards.
-  void ask(std::vector<wire::KeyRecord> records, Time deadline);
+  /// Checks the records and sends what must be reserved to the shards. Up to `lent` bytes of slots
+  /// (one at least, if any) that are free may be filled before they answer.
+  void ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes lent = {});
   void on_answer(ShardCall& call);
   bool asking() const { return calls_ > 0; }
+  /// Every key that may be wanted has a slot to be filled.
+  bool fillable() const;
 
   std::vector<PutItem>& items() { return items_; }
+  const std::vector<PutItem>& items() const { return items_; }
   /// Makes what is reserved and filled (`status` kWanted) visible; its status becomes kOk.
   void publish();
   /// Takes back everything reserved and unpublished; undecided keys get `status`.
@@ -54,6 +61,7 @@ class PutBatch {
   void count_results() const;
 
  private:
+  void lend(PutItem& item, ReserveItem& ask, Bytes& left);
   void decide(PutItem& item, const ReserveItem& answer);
   void publish_one(PutItem& item);
   void add_abort(const PutItem& item);

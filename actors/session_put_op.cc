@@ -25,8 +25,10 @@ PutOp::PutOp(Session& session, NamespaceRef ns, std::uint64_t request, PutOpOpti
 void PutOp::start(std::vector<wire::KeyRecord> records, Time now) {
   progress_ = now;
   began_ = session_.ready();
-  batch_.ask(std::move(records), now + options_.deadline);
-  if (!batch_.asking()) begin_filling();
+  const bool inline_bytes = options_.input == PutInput::kInline;
+  batch_.ask(std::move(records), now + options_.deadline, inline_bytes ? Bytes{0} : kLentBytes);
+  if (!batch_.asking()) return begin_filling();
+  if (options_.input == PutInput::kStream && batch_.fillable()) tell_wanted();
 }
 
 void PutOp::on_answer(ShardCall& call) {
@@ -39,29 +41,49 @@ void PutOp::on_answer(ShardCall& call) {
 void PutOp::begin_filling() {
   state_ = State::kFilling;
   progress_ = session_.now();
-  if (options_.input == PutInput::kStream) {
-    const std::vector<wire::PutResult> wanted = batch_.results();
-    wire::SimpleReply body;
-    session_.reply(FrameType::kPutData, options_.id, body, std::as_bytes(std::span(wanted)));
-  }
+  if (options_.input == PutInput::kStream) tell_wanted();
   if (options_.input == PutInput::kInline && inline_here_) take_inline();
   if (state_ == State::kFilling && all_in()) commit();
 }
 
+/// Once: as soon as there is a slot for every key that is not there.
+void PutOp::tell_wanted() {
+  if (std::exchange(told_wanted_, true)) return;
+  const std::vector<wire::PutResult> wanted = batch_.results();
+  wire::SimpleReply body;
+  session_.reply(FrameType::kPutData, options_.id, body, std::as_bytes(std::span(wanted)));
+}
+
+bool PutOp::filling() const {
+  return state_ == State::kFilling || state_ == State::kReserving;
+}
+
 bool PutOp::runnable() const {
-  return state_ == State::kFilling && options_.input == PutInput::kShared;
+  if (options_.input != PutInput::kShared || !filling()) return false;
+  return state_ == State::kFilling || next_wanted() != nullptr;
+}
+
+/// The next key to be copied, if it has a slot.
+const PutItem* PutOp::next_wanted() const {
+  const std::vector<PutItem>& items = batch_.items();
+  for (std::size_t key = key_; key < items.size(); ++key) {
+    const PutItem& item = items[key];
+    if (item.status != KeyStatus::kWanted || item.filled == item.record.length) continue;
+    return item.data != nullptr ? &item : nullptr;
+  }
+  return nullptr;
 }
 
 void PutOp::step(Time now, std::size_t& budget) {
   if (!runnable()) return;
   progress_ = now;
   copy_some(budget);
-  if (all_in()) commit();
+  if (state_ == State::kFilling && all_in()) commit();
 }
 
 bool PutOp::all_in() const {
   if (options_.input == PutInput::kInline && !inline_here_) return false;
-  auto& items = const_cast<PutBatch&>(batch_).items();
+  const std::vector<PutItem>& items = batch_.items();
   return std::all_of(items.begin(), items.end(), [](const PutItem& item) {
     return item.status != KeyStatus::kWanted || item.filled == item.record.length;
   });
@@ -84,6 +106,7 @@ void PutOp::copy_some(std::size_t& budget) {
       next_key();
       continue;
     }
+    if (item.data == nullptr) return;  // its shard has not answered
     if (source_ == options_.sources.size() || options_.sources[source_].key != key_) {
       batch_.drop(item, KeyStatus::kInvalid);  // its pieces do not reach its length
       continue;
@@ -143,8 +166,9 @@ void PutOp::take_inline() {
 
 PayloadPieces PutOp::payload_sink(std::span<const std::byte> array, std::uint32_t payload) {
   chunk_.reset();
+  chunk_bytes_ = payload;
   std::vector<wire::ChunkRecord> chunks;
-  if (state_ != State::kFilling || options_.input != PutInput::kStream) return {};
+  if (!filling() || !told_wanted_ || options_.input != PutInput::kStream) return {};
   if (!wire::parse(array, chunks) || chunks.size() != 1) return {};
   if (chunks[0].key >= batch_.items().size()) return {};
   PutItem& item = batch_.items()[chunks[0].key];
@@ -155,7 +179,6 @@ PayloadPieces PutOp::payload_sink(std::span<const std::byte> array, std::uint32_
     return {};
   }
   chunk_ = chunks[0];
-  chunk_bytes_ = payload;
   return {iovec{item.data + item.filled, payload}};
 }
 
@@ -169,6 +192,7 @@ void PutOp::on_payload_done(Time now) {
     }
     return;
   }
+  taken_ += chunk_bytes_;  // also what nobody wants any more: its credits come back
   if (chunk_) finish_chunk();
   acknowledge(false);
   if (state_ == State::kFilling && all_in()) commit();
@@ -176,10 +200,10 @@ void PutOp::on_payload_done(Time now) {
 
 void PutOp::finish_chunk() {
   PutItem& item = batch_.items()[chunk_->key];
+  if (item.status != KeyStatus::kWanted) return chunk_.reset();  // decided while it came
   item.sum.update(item.data + item.filled, chunk_bytes_);
   item.filled += chunk_bytes_;
   item.path = wire::PutPath::kStream;
-  taken_ += chunk_bytes_;
   count(session_.node().metrics.put_bytes, chunk_bytes_);
   count(session_.node().metrics.put_stream_bytes, chunk_bytes_);
   const bool complete = item.filled == item.record.length;
@@ -233,6 +257,7 @@ void PutOp::on_time(Time now) {
 
 void PutOp::cancel() {
   if (state_ == State::kGivenUp || state_ == State::kAnswered) return;
+  session_.discard_payload(options_.id);  // the slots are not ours any more
   batch_.take_back(KeyStatus::kCancelled);
   state_ = State::kGivenUp;
   if (!batch_.asking()) answer();

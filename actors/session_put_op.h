@@ -27,6 +27,8 @@ struct PutOpOptions {
 
 /// A put, from the first frame to its reply.
 ///
+/// Slots that were lent are filled while the shards decide.
+///
 ///   reserving --shards answered--> filling --all bytes in--> committing (one step) --> answered
 ///       |                              |--cancel, deadline--> taken back, answered kCancelled
 ///       |--cancel, deadline--> given up --shards answered--------------------------> the same
@@ -53,6 +55,9 @@ class PutOp : public PayloadOp {
   void begin_filling();
   void copy_some(std::size_t& budget);
   void next_key();
+  void tell_wanted();
+  bool filling() const;
+  const PutItem* next_wanted() const;
   void take_inline();
   void finish_chunk();
   void acknowledge(bool force);
@@ -76,6 +81,7 @@ class PutOp : public PayloadOp {
   std::vector<std::byte> inline_data_;
   bool inline_here_ = false;
   // kStream
+  bool told_wanted_ = false;
   std::optional<wire::ChunkRecord> chunk_;
   std::uint32_t chunk_bytes_ = 0;
   std::uint64_t taken_ = 0;

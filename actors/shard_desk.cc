@@ -120,8 +120,7 @@ void run_scan(Shard& shard, ScanCall& call) {
     row.checksum = header.checksum;
     row.writer = WriterId(header.writer);
     row.tenant = TenantId(entry.tenant_tier >> 8);
-    row.leases = static_cast<std::uint32_t>(
-        EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).leases);
+    row.leases = static_cast<std::uint32_t>(word_of(entry).leases);
     call.rows.push_back(row);
   };
   call.cursor = shard.scan(call.cursor, call.limit, committed);

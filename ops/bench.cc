@@ -16,7 +16,7 @@ absl::Status check(const char* flag, double value, double min, double max) {
       fmt::format("{} = {}: must be {} to {}", flag, value, min, max));
 }
 
-const char* word_of(Operation operation) {
+const char* operation_word(Operation operation) {
   switch (operation) {
     case Operation::kGet:
       return "get";
@@ -40,7 +40,7 @@ absl::StatusOr<BenchRow> bench_size(const BenchOptions& options, Client& client,
 /// What the figures depend on besides the machine.
 absl::Status describe(const BenchOptions& options, Client& client, Report& report) {
   const Client::Stats path = client.stats();
-  report.add("operation", std::string(word_of(options.operation)));
+  report.add("operation", std::string(operation_word(options.operation)));
   report.add("transport", path.transport);
   if (options.operation == Operation::kPut) {
     const bool region = path.transport == "shm" && !options.heap;

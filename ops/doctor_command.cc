@@ -10,7 +10,7 @@ namespace larder {
 
 namespace {
 
-const char* word_of(Finding::Level level) {
+const char* level_word(Finding::Level level) {
   switch (level) {
     case Finding::Level::kOk:
       return "ok";
@@ -53,7 +53,7 @@ absl::StatusOr<ExitCode> run(const DoctorCommand& command) {
   report.add("advice", count_of(all, Finding::Level::kAdvice));
   report.name_rows("findings");
   for (const Finding& finding : all) {
-    report.add_row({{"level", std::string(word_of(finding.level))},
+    report.add_row({{"level", std::string(level_word(finding.level))},
                     {"check", finding.check},
                     {"found", finding.found},
                     {"do", finding.action}});

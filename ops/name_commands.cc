@@ -33,7 +33,7 @@ absl::StatusOr<ExitCode> answer(const std::vector<std::string>& names, const Com
   return worst;
 }
 
-const char* word_of(MatchState state) {
+const char* state_word(MatchState state) {
   switch (state) {
     case MatchState::kAbsent:
       return "absent";
@@ -60,7 +60,7 @@ absl::StatusOr<ExitCode> run(const MatchCommand& command) {
   bool all = true;
   for (std::size_t n = 0; n < hashes.size(); ++n) {
     all = all && states.at(n) == MatchState::kPresent;
-    report.add_row({{"name", command.names[n]}, {"status", word_of(states[n])}});
+    report.add_row({{"name", command.names[n]}, {"status", state_word(states[n])}});
   }
   report.print(command.target.json);
   return all ? ExitCode::kOk : ExitCode::kMiss;

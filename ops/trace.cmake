@@ -4,3 +4,4 @@ add_library(larder_trace ${CMAKE_CURRENT_LIST_DIR}/trace_reader.cc)
 target_link_libraries(larder_trace
   PUBLIC larder_store
   PRIVATE nlohmann_json::nlohmann_json PkgConfig::zstd fmt::fmt)
+larder_cold(larder_trace)

@@ -50,6 +50,10 @@ inline constexpr std::uint32_t kUsesMax = 255;
 inline std::uint32_t children_of(const Entry& entry) {
   return entry.lineage.load(std::memory_order_relaxed) & kChildrenMax;
 }
+/// State, leases and generation at one moment.
+inline EntryWord word_of(const Entry& entry) {
+  return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
+}
 /// Requests that referenced this block, also while it was a ghost; saturates.
 inline std::uint32_t uses_of(const Entry& entry) {
   return entry.lineage.load(std::memory_order_relaxed) >> 24;

@@ -59,7 +59,7 @@ absl::flat_hash_set<NamespaceId> NodeStore::namespaces_in_use() const {
     const std::uint32_t entries = index->entry_limit();
     for (std::uint32_t i = 0; i < entries; ++i) {
       const Entry& entry = index->entry(EntryId(i));
-      switch (EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state) {
+      switch (word_of(entry).state) {
         case EntryState::kFilling:
         case EntryState::kCommitted:
         case EntryState::kRemoved:

@@ -68,7 +68,7 @@ void Shard::touch_all(std::span<const TouchItem> touches, const RequestContext* 
     const EntryId id = index_.find(item.key);
     if (id == kNoEntry) continue;
     const Entry& entry = index_.entry(id);
-    const EntryState state = EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state;
+    const EntryState state = word_of(entry).state;
     if (state == EntryState::kGhost) note_use(id, context);
     if (state == EntryState::kClaimed || state == EntryState::kGhost) continue;
     if (!touched_.insert(entry.unit).second) continue;

@@ -16,6 +16,7 @@
 
 #include "store/eviction_policy.h"
 #include "store/index.h"
+#include "store/lent_slot.h"
 #include "store/node_store.h"
 #include "store/types.h"
 
@@ -48,6 +49,8 @@ struct ReserveItem {
   Bytes length;
   Bytes slot_bytes;  ///< of the pool to take from: slot_bytes(group, length)
   std::uint32_t ranks = 1;
+  /// A slot of that pool which the asker is filling already, or null: the shard takes one.
+  std::shared_ptr<LentSlot> lent;
 
   ReserveOutcome outcome = ReserveOutcome::kNoSlot;
   EntryId entry = kNoEntry;

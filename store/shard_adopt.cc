@@ -39,7 +39,7 @@ bool Shard::adopt(const SlotRef& slot, TenantId tenant) {
       store_.charge(store_.tenants.of(tenant), slot_bytes, [](Budget&) { return true; });
       count_child(header, false);
       track(*id, slot_bytes, stamp_of(header.position), nullptr, Time{});
-      const EntryWord word = EntryWord::unpack(entry.word.load(std::memory_order_relaxed));
+      const EntryWord word = word_of(entry);
       LARDER_ASSERT(index_.commit(*id, word.generation));
       counters_.adopted += 1;
       return true;
@@ -59,7 +59,7 @@ void Shard::rebuild() {
   for (std::uint32_t i = 0; i < index_.entry_limit(); ++i) {
     const EntryId id(i);
     Entry& entry = index_.mutable_entry(id);
-    switch (EntryWord::unpack(entry.word.load(std::memory_order_acquire)).state) {
+    switch (word_of(entry).state) {
       case EntryState::kFree:
         break;
       case EntryState::kClaimed: {

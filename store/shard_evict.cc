@@ -203,8 +203,7 @@ bool Shard::evict_slab(SlabId slab_id, std::uint32_t* cursor, std::uint32_t limi
     const EntryId id = index_.find(peek_key(header));
     if (id == kNoEntry) continue;  // another shard's
     const Entry& entry = index_.entry(id);
-    if (EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state !=
-            EntryState::kCommitted ||
+    if (word_of(entry).state != EntryState::kCommitted ||
         entry.slot.load(std::memory_order_relaxed) != pack_slot(slot)) {
       continue;
     }

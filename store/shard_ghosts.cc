@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t kTrimStep = 8;
 
-EntryWord word_of(const Entry& entry) {
-  return EntryWord::unpack(entry.word.load(std::memory_order_relaxed));
-}
-
 std::uint32_t tag_of(const EntryWord& word) {
   return static_cast<std::uint32_t>(word.generation);
 }

@@ -11,10 +11,6 @@ namespace larder {
 
 namespace {
 
-EntryWord word_of(const Entry& entry) {
-  return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
-}
-
 Time claim_deadline(const Entry& entry) {
   const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
   return Time(Duration(std::bit_cast<std::int64_t>(ns)));
@@ -59,10 +55,11 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
   const bool returning = found != kNoEntry && uses_of(index_.entry(found)) > 0;
   const EntryId id = enter(item, found, slot);
   if (id == kNoEntry) {
-    store_.pools.give(slot);
+    if (!item.lent) store_.pools.give(slot);
     store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kFull;
   }
+  if (item.lent) item.lent->keep();
   crash_point("reserve");
   count_child(header_of(index_.entry(id)), returning);
   track(id, item.slot_bytes, stamp_now(item.position), context, now);
@@ -154,6 +151,10 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
 }
 
 bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
+  if (item.lent) {
+    *slot = item.lent->slot();
+    return true;
+  }
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
   free_removed(kRemovedStep);
   if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
@@ -179,7 +180,7 @@ EntryId Shard::enter(const ReserveItem& item, EntryId known, const SlotRef& slot
   } else {
     forget_claim(id);
   }
-  store_.slabs.begin_reuse(slot);
+  if (!item.lent) store_.slabs.begin_reuse(slot);
   store_.slabs.prepare(slot, {.key = item.key,
                               .parent = item.parent,
                               .anchor = item.anchor,

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kNoUnit = 0xffffffff;
 
 bool is_tracked(const Entry& entry) {
-  const EntryState state = EntryWord::unpack(entry.word.load(std::memory_order_relaxed)).state;
+  const EntryState state = word_of(entry).state;
   return (state == EntryState::kFilling || state == EntryState::kCommitted) &&
          entry.unit != kNoUnit;
 }

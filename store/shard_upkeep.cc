@@ -12,10 +12,6 @@ namespace {
 constexpr std::uint32_t kClaimsStep = 1'024;
 constexpr std::uint32_t kEntriesStep = 1'024;
 
-EntryWord word_of(const Entry& entry) {
-  return EntryWord::unpack(entry.word.load(std::memory_order_acquire));
-}
-
 }  // namespace
 
 void Shard::tick(Time now, std::int64_t wall_ns) {

@@ -23,13 +23,8 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kSlotAlignment = 64;
 constexpr mode_t kMode = 0600;
-
-std::uint64_t round_up(std::uint64_t bytes) {
-  return (bytes + kPage - 1) / kPage * kPage;
-}
 
 absl::Status error_of(const std::string& path, const char* act, int error) {
   return absl::ErrnoToStatus(error, fmt::format("{}: {}", path, act));
@@ -74,10 +69,10 @@ absl::Status no_space(const std::string& path, Bytes need) {
 }
 
 Bytes data_length(const Slab::Shape& shape) {
-  return {round_up(shape.slot_bytes.count * shape.slots)};
+  return {round_up_to_page(shape.slot_bytes.count * shape.slots)};
 }
 Bytes headers_length(const Slab::Shape& shape) {
-  return {round_up(kSlotHeadersOffset + sizeof(SlotHeader) * std::uint64_t{shape.slots})};
+  return {round_up_to_page(kSlotHeadersOffset + sizeof(SlotHeader) * std::uint64_t{shape.slots})};
 }
 
 std::uint64_t checksum_of(const SlabFileHeader& header) {

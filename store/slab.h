@@ -62,6 +62,12 @@ struct SlabFileHeader {
   std::uint64_t checksum;  ///< XXH3-64 of every byte above
 };
 
+/// Sizes of files that are mapped.
+inline constexpr std::uint64_t round_up_to_page(std::uint64_t bytes) {
+  constexpr std::uint64_t kPage = 4096;
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
 /// A piece of the node's memory cut into slots of one size for one tenant: `slab-<id>.data` holds
 /// payload alone, `slab-<id>.hdr` one page that describes the slab and then its SlotHeaders.
 ///

@@ -22,7 +22,6 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 /// Ids handed out before the file that remembers the next one is written again.
 constexpr std::uint32_t kIdsAhead = 1024;
 // There is room for all that is added to an id without a look.
@@ -182,7 +181,7 @@ std::uint32_t SlabStore::slots_per_slab(TenantId tenant, Bytes slot_bytes) const
   }
   std::uint64_t wanted = (share + slot_bytes.count - 1) / slot_bytes.count;
   // Whole pages: what would be left of the last one holds slots, too.
-  const std::uint64_t length = (wanted * slot_bytes.count + kPage - 1) / kPage * kPage;
+  const std::uint64_t length = round_up_to_page(wanted * slot_bytes.count);
   wanted = std::max(wanted, length / slot_bytes.count);
   const std::uint64_t fitting = limits::kSlabBytesMax.count / slot_bytes.count;
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::min(wanted, fitting)));

@@ -9,7 +9,7 @@
 #include "policies/lru_policy.h"
 #include "tests/actors/store_fixture.h"
 
-namespace larder {
+namespace larder::capacity_keeper_test {
 
 namespace {
 
@@ -172,4 +172,4 @@ BOOST_AUTO_TEST_CASE(it_looks_once_a_second_and_oftener_while_memory_is_short) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::capacity_keeper_test

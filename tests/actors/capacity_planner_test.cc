@@ -7,7 +7,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::capacity_planner_test {
 namespace {
 
 using namespace literals;
@@ -198,4 +198,4 @@ BOOST_AUTO_TEST_CASE(noise_below_the_slack_changes_nothing) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::capacity_planner_test

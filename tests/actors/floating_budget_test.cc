@@ -21,7 +21,7 @@
 #include "tests/sanitized.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::floating_budget_test {
 
 namespace {
 
@@ -323,4 +323,4 @@ BOOST_DATA_TEST_CASE(many_shards_keep_of_a_quota_what_one_keeps,
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::floating_budget_test

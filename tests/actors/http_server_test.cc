@@ -8,7 +8,7 @@
 
 #include "transport/socket.h"
 
-namespace larder {
+namespace larder::http_server_test {
 
 namespace {
 
@@ -146,4 +146,4 @@ BOOST_AUTO_TEST_CASE(a_port_in_use_is_named) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::http_server_test

@@ -6,7 +6,7 @@
 
 #include "actors/session_layer_put.h"
 
-namespace larder {
+namespace larder::layer_put_test {
 
 namespace data = boost::unit_test::data;
 
@@ -53,4 +53,4 @@ BOOST_DATA_TEST_CASE(agrees_with_a_bitmap, data::xrange(200), seed) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::layer_put_test

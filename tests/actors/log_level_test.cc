@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::log_level_test {
 
 BOOST_AUTO_TEST_SUITE(log_level)
 
@@ -36,4 +36,4 @@ BOOST_AUTO_TEST_CASE(no_failure_hides_at_info) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::log_level_test

@@ -11,7 +11,7 @@
 #include "tests/sanitized.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::namespace_table_test {
 
 namespace {
 
@@ -195,4 +195,4 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_no_table_is_an_error_with_a_remedy) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::namespace_table_test

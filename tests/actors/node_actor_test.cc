@@ -6,7 +6,7 @@
 #include "tests/actors/deterministic_system.h"
 #include "tests/actors/store_fixture.h"
 
-namespace larder {
+namespace larder::node_actor_test {
 
 namespace {
 
@@ -151,4 +151,4 @@ BOOST_AUTO_TEST_CASE(nobody_makes_a_shard_anew_once_the_node_has_ended) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::node_actor_test

@@ -13,7 +13,7 @@
 #include "tests/eventually.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::node_test {
 
 using std::chrono::milliseconds;
 
@@ -188,4 +188,4 @@ BOOST_AUTO_TEST_CASE(memory_that_gets_short_under_load_costs_blocks_and_no_wrong
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::node_test

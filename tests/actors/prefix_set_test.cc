@@ -6,7 +6,7 @@
 
 #include "actors/removal_set.h"
 
-namespace larder {
+namespace larder::prefix_set_test {
 
 namespace {
 
@@ -163,4 +163,4 @@ BOOST_AUTO_TEST_CASE(a_longer_block_that_straddles_the_end_goes_too) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::prefix_set_test

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::refusal_log_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -34,4 +34,4 @@ BOOST_AUTO_TEST_CASE(a_flood_is_counted_and_not_written) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::refusal_log_test

@@ -11,7 +11,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::runtime_dir_test {
 
 namespace {
 
@@ -104,4 +104,4 @@ BOOST_AUTO_TEST_CASE(one_of_another_owner_is_refused_and_so_is_a_link_of_one) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::runtime_dir_test

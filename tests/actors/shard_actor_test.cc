@@ -6,7 +6,7 @@
 #include "tests/actors/deterministic_system.h"
 #include "tests/actors/store_fixture.h"
 
-namespace larder {
+namespace larder::shard_actor_test {
 
 namespace {
 
@@ -171,4 +171,4 @@ BOOST_AUTO_TEST_CASE(a_dying_shard_answers_what_is_parked_and_loses_what_is_queu
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_actor_test

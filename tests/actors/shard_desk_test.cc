@@ -10,7 +10,7 @@
 #include "store/node_store.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::shard_desk_test {
 
 namespace {
 
@@ -170,4 +170,4 @@ BOOST_AUTO_TEST_CASE(a_call_dropped_unanswered_is_answered_as_lost) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_desk_test

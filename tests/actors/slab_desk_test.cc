@@ -7,7 +7,7 @@
 #include "policies/lru_policy.h"
 #include "tests/actors/store_fixture.h"
 
-namespace larder {
+namespace larder::slab_desk_test {
 
 namespace {
 
@@ -248,4 +248,4 @@ BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_made_have_a_line_a_second_that_counts_
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::slab_desk_test

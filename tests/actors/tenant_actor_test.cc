@@ -5,7 +5,7 @@
 #include "tests/actors/deterministic_system.h"
 #include "tests/actors/store_fixture.h"
 
-namespace larder {
+namespace larder::tenant_actor_test {
 
 namespace {
 
@@ -71,4 +71,4 @@ BOOST_AUTO_TEST_CASE(an_open_that_the_actor_never_saw_is_answered_as_lost) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tenant_actor_test

@@ -10,7 +10,7 @@
 #include "store/slab.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::tenant_limits_test {
 
 namespace {
 
@@ -146,4 +146,4 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_not_there_or_is_no_file_is_named) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tenant_limits_test

@@ -8,7 +8,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::token_table_test {
 
 namespace {
 
@@ -103,4 +103,4 @@ BOOST_AUTO_TEST_CASE(a_wrong_line_is_told_which_word_is_wrong) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::token_table_test

@@ -6,7 +6,7 @@
 #include "store/chain.h"
 #include "tests/client/conformance.h"
 
-namespace larder {
+namespace larder::chain_keys_test {
 namespace {
 
 NamespaceSpec two_unit_blocks() {
@@ -75,4 +75,4 @@ BOOST_AUTO_TEST_CASE(the_default_server_stands_in_the_runtime_directory) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::chain_keys_test

@@ -6,7 +6,7 @@
 
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::client_test {
 namespace {
 
 absl::Status connect_status(Client::Options options) {
@@ -229,4 +229,4 @@ BOOST_AUTO_TEST_CASE(a_daemon_silent_for_the_heartbeat_is_left_for_a_new_connect
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::client_test

@@ -4,7 +4,7 @@
 
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::conformance_test {
 
 using sim::Path;
 namespace data = boost::unit_test::data;
@@ -58,4 +58,4 @@ BOOST_DATA_TEST_CASE(threads_share_a_client, data::make(sim::kPaths), path) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::conformance_test

@@ -4,7 +4,7 @@
 
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::deadline_test {
 
 using sim::Path;
 namespace data = boost::unit_test::data;
@@ -253,4 +253,4 @@ BOOST_AUTO_TEST_CASE(staging_memory_comes_back_after_puts_that_were_given_up) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::deadline_test

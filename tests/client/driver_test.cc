@@ -7,7 +7,7 @@
 
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::driver_test {
 
 namespace data = boost::unit_test::data;
 using std::chrono::milliseconds;
@@ -115,4 +115,4 @@ BOOST_AUTO_TEST_CASE(calls_of_four_threads_at_once_are_all_answered) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::driver_test

@@ -5,7 +5,7 @@
 #include "client/regions.h"
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::fault_test {
 namespace {
 
 using sim::Path;
@@ -359,4 +359,4 @@ BOOST_AUTO_TEST_CASE(threads_keep_their_calls_apart_while_connections_break) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::fault_test

@@ -6,7 +6,7 @@
 #include "tests/client/fixture.h"
 #include "transport/namespace_wire.h"
 
-namespace larder {
+namespace larder::milliseconds_test {
 
 namespace data = boost::unit_test::data;
 using std::chrono::microseconds;
@@ -120,4 +120,4 @@ BOOST_AUTO_TEST_CASE(of_a_client_that_waits_for_ever_is_cut_too) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::milliseconds_test

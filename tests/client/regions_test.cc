@@ -8,7 +8,7 @@
 #include "tests/client/fixture.h"
 #include "transport/control_page.h"
 
-namespace larder {
+namespace larder::regions_test {
 
 BOOST_AUTO_TEST_SUITE(regions)
 
@@ -142,4 +142,4 @@ BOOST_DATA_TEST_CASE(staging_memory_is_never_handed_out_twice, boost::unit_test:
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::regions_test

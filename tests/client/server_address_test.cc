@@ -4,7 +4,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::server_address_test {
 
 BOOST_AUTO_TEST_SUITE(server_address)
 
@@ -23,4 +23,4 @@ BOOST_AUTO_TEST_CASE(the_hosts_daemon_is_meant_only_where_the_user_has_none) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::server_address_test

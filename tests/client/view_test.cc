@@ -2,7 +2,7 @@
 
 #include "tests/client/fixture.h"
 
-namespace larder {
+namespace larder::view_test {
 namespace {
 
 struct Viewed : sim::Pair {
@@ -81,4 +81,4 @@ BOOST_AUTO_TEST_CASE(views_need_shared_memory) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::view_test

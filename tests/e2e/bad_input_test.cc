@@ -10,7 +10,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/raw.h"
 
-namespace larder {
+namespace larder::bad_input_test {
 
 using sim::Raw;
 
@@ -196,4 +196,4 @@ BOOST_AUTO_TEST_CASE(a_broken_trace_is_named_by_line) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::bad_input_test

@@ -11,7 +11,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/flip_byte.h"
 
-namespace larder {
+namespace larder::command_test {
 
 namespace {
 
@@ -243,4 +243,4 @@ BOOST_AUTO_TEST_CASE(an_unknown_variable_stops_larderd) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::command_test

@@ -6,7 +6,7 @@
 
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::conformance_test {
 
 namespace data = boost::unit_test::data;
 
@@ -82,4 +82,4 @@ BOOST_DATA_TEST_CASE(threads_share_a_client, data::make(kPaths), path) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::conformance_test

@@ -8,7 +8,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::crash_test {
 
 namespace data = boost::unit_test::data;
 
@@ -65,4 +65,4 @@ BOOST_DATA_TEST_CASE(a_restart_serves_whole_blocks_only,
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::crash_test

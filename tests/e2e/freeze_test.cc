@@ -8,7 +8,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::freeze_test {
 
 namespace data = boost::unit_test::data;
 using std::chrono::milliseconds;
@@ -172,4 +172,4 @@ BOOST_AUTO_TEST_CASE(a_view_past_its_lease_is_told_when_its_slot_was_reused) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::freeze_test

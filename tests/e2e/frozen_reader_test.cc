@@ -11,7 +11,7 @@
 
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::frozen_reader_test {
 
 using std::chrono::milliseconds;
 
@@ -115,4 +115,4 @@ BOOST_AUTO_TEST_CASE(within_its_lease_it_keeps_the_block) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::frozen_reader_test

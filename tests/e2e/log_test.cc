@@ -14,7 +14,7 @@
 #include "tests/eventually.h"
 #include "tests/tls_files.h"
 
-namespace larder {
+namespace larder::log_test {
 namespace {
 
 using test::eventually;
@@ -205,4 +205,4 @@ BOOST_AUTO_TEST_CASE(a_signal_of_a_broken_pipe_ends_nothing) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::log_test

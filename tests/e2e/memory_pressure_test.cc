@@ -21,7 +21,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/eventually.h"
 
-namespace larder {
+namespace larder::memory_pressure_test {
 namespace {
 
 constexpr std::uint64_t kMib = 1 << 20;
@@ -224,4 +224,4 @@ BOOST_AUTO_TEST_CASE(a_neighbour_in_the_cgroup_may_grow_and_nobody_is_killed) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::memory_pressure_test

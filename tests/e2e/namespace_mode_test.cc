@@ -13,7 +13,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/flip_byte.h"
 
-namespace larder {
+namespace larder::namespace_mode_test {
 namespace {
 
 constexpr std::size_t kBlock = 4096;
@@ -290,4 +290,4 @@ BOOST_AUTO_TEST_CASE(the_command_lists_switches_and_removes) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::namespace_mode_test

@@ -24,7 +24,7 @@
 #include "transport/socket.h"
 #include "transport/wire.pb.h"
 
-namespace larder {
+namespace larder::other_uid_test {
 
 namespace {
 
@@ -202,4 +202,4 @@ BOOST_AUTO_TEST_CASE(a_client_of_another_uid_cannot_write_what_it_may_read) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::other_uid_test

@@ -9,7 +9,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/eventually.h"
 
-namespace larder {
+namespace larder::output_test {
 
 namespace {
 
@@ -175,4 +175,4 @@ BOOST_AUTO_TEST_CASE(config_check_looks_at_the_files_that_are_named) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::output_test

@@ -5,7 +5,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::reclaim_test {
 
 BOOST_AUTO_TEST_SUITE(larderd_capacity)
 
@@ -149,4 +149,4 @@ BOOST_AUTO_TEST_CASE(a_claim_makes_others_wait_until_the_block_is_there) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::reclaim_test

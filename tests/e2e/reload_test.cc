@@ -11,7 +11,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/eventually.h"
 
-namespace larder {
+namespace larder::reload_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -105,4 +105,4 @@ BOOST_AUTO_TEST_CASE(what_cannot_change_is_named_and_a_broken_file_changes_nothi
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::reload_test

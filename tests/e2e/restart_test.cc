@@ -8,7 +8,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::restart_test {
 
 namespace {
 
@@ -166,4 +166,4 @@ BOOST_AUTO_TEST_CASE(a_port_in_use_is_refused_by_name) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::restart_test

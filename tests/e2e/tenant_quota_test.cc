@@ -14,7 +14,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/eventually.h"
 
-namespace larder {
+namespace larder::tenant_quota_test {
 namespace {
 
 constexpr const char* kRedToken = "0123456789abcdef-red";
@@ -196,4 +196,4 @@ BOOST_AUTO_TEST_CASE(who_is_over_its_quota_after_kill_9_shrinks_to_it) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tenant_quota_test

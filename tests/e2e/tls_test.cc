@@ -10,7 +10,7 @@
 #include "tests/tls_files.h"
 #include "transport/socket.h"
 
-namespace larder {
+namespace larder::tls_test {
 namespace {
 
 struct Encrypted {
@@ -130,4 +130,4 @@ BOOST_AUTO_TEST_CASE(a_certificate_without_its_key_does_not_start) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tls_test

@@ -12,7 +12,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::worker_death_test {
 
 namespace data = boost::unit_test::data;
 using std::chrono::milliseconds;
@@ -99,4 +99,4 @@ BOOST_AUTO_TEST_CASE(a_frozen_worker_cannot_hold_blocks_longer_than_its_lease) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::worker_death_test

@@ -20,7 +20,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 
-namespace larder {
+namespace larder::damage_test {
 
 namespace data = boost::unit_test::data;
 namespace fs = std::filesystem;
@@ -286,4 +286,4 @@ BOOST_AUTO_TEST_CASE(a_digit_of_a_group_table_that_flips_is_noticed) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::damage_test

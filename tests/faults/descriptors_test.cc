@@ -10,7 +10,7 @@
 #include "tests/e2e/raw.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::descriptors_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -127,4 +127,4 @@ BOOST_AUTO_TEST_CASE(a_limit_below_what_a_start_needs_is_refused_by_name) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::descriptors_test

@@ -9,7 +9,7 @@
 #include "tests/faults/private_space.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::full_directory_test {
 
 namespace {
 
@@ -133,4 +133,4 @@ BOOST_AUTO_TEST_CASE(a_restart_on_a_full_directory_says_what_it_lacks_and_loses_
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::full_directory_test

@@ -8,7 +8,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::full_store_test {
 
 namespace {
 
@@ -86,4 +86,4 @@ BOOST_AUTO_TEST_CASE(pins_have_a_quota_and_what_is_beyond_it_can_leave) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::full_store_test

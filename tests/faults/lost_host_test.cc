@@ -9,7 +9,7 @@
 #include "tests/faults/private_space.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::lost_host_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -92,4 +92,4 @@ BOOST_AUTO_TEST_CASE(its_holds_go_within_the_heartbeat_and_its_calls_end_at_thei
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::lost_host_test

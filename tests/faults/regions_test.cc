@@ -15,7 +15,7 @@
 #include "tests/faults/process_figures.h"
 #include "transport/control_page.h"
 
-namespace larder {
+namespace larder::regions_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -143,4 +143,4 @@ BOOST_AUTO_TEST_CASE(memory_that_goes_away_during_puts_harms_nobody) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::regions_test

@@ -10,7 +10,7 @@
 #include "tests/e2e/raw.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::sessions_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -119,4 +119,4 @@ BOOST_AUTO_TEST_CASE(silent_connections_keep_nobody_out) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::sessions_test

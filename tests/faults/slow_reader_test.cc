@@ -13,7 +13,7 @@
 #include "tests/e2e/raw.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::slow_reader_test {
 
 namespace data = boost::unit_test::data;
 using std::chrono::milliseconds;
@@ -106,4 +106,4 @@ BOOST_DATA_TEST_CASE(one_that_does_not_read_costs_little_and_holds_nothing_for_l
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::slow_reader_test

@@ -9,7 +9,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/raw.h"
 
-namespace larder {
+namespace larder::version_test {
 
 using std::chrono::seconds;
 
@@ -104,4 +104,4 @@ BOOST_AUTO_TEST_CASE(a_client_of_this_version_says_why_it_cannot_use_another_dae
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::version_test

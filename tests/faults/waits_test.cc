@@ -10,7 +10,7 @@
 #include "tests/e2e/raw.h"
 #include "tests/faults/process_figures.h"
 
-namespace larder {
+namespace larder::waits_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -124,4 +124,4 @@ BOOST_AUTO_TEST_CASE(ten_thousand_claims_end_with_their_session) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::waits_test

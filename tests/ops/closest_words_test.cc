@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::closest_words_test {
 
 namespace {
 
@@ -32,4 +32,4 @@ BOOST_AUTO_TEST_CASE(what_is_far_from_all_has_none) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::closest_words_test

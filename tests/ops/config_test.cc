@@ -7,7 +7,7 @@
 #include "actors/config_keys.h"
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::config_test {
 namespace {
 
 using namespace literals;
@@ -329,4 +329,4 @@ BOOST_AUTO_TEST_CASE(what_an_earlier_run_left_counts_as_room) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::config_test

@@ -4,7 +4,7 @@
 
 #include "ops/report.h"
 
-namespace larder {
+namespace larder::connection_test {
 
 BOOST_AUTO_TEST_SUITE(exit_codes)
 
@@ -57,4 +57,4 @@ BOOST_AUTO_TEST_CASE(an_error_is_an_object_of_code_and_message) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::connection_test

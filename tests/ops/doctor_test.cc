@@ -15,6 +15,9 @@ inline std::ostream& operator<<(std::ostream& out, Finding::Level level) {
   return out << static_cast<int>(level);
 }
 
+}  // namespace larder
+
+namespace larder::doctor_test {
 namespace {
 
 using namespace literals;
@@ -187,4 +190,4 @@ BOOST_AUTO_TEST_CASE(a_daemon_that_does_not_answer_is_a_problem_and_the_exit_cod
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::doctor_test

@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::latency_histogram_test {
 
 using std::chrono::microseconds;
 
@@ -32,4 +32,4 @@ BOOST_AUTO_TEST_CASE(what_is_added_is_counted_once_and_summed) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::latency_histogram_test

@@ -4,7 +4,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::machine_test {
 namespace {
 
 using namespace literals;
@@ -73,4 +73,4 @@ BOOST_AUTO_TEST_CASE(room_is_that_of_the_nearest_directory_and_counts_what_is_he
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::machine_test

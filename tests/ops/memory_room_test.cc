@@ -5,7 +5,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::memory_room_test {
 namespace {
 
 using namespace literals;
@@ -134,4 +134,4 @@ BOOST_AUTO_TEST_CASE(this_machine_tells_and_knows_what_is_memory) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::memory_room_test

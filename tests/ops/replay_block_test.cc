@@ -10,7 +10,7 @@
 
 #include "ops/percentile.h"
 
-namespace larder {
+namespace larder::replay_block_test {
 namespace {
 
 std::vector<std::byte> block_of(std::uint64_t id, std::size_t bytes) {
@@ -74,4 +74,4 @@ BOOST_AUTO_TEST_CASE(percentiles_are_exact) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::replay_block_test

@@ -7,7 +7,7 @@
 #include "store/chain.h"
 #include "store/hash_text.h"
 
-namespace larder {
+namespace larder::report_test {
 
 BOOST_AUTO_TEST_SUITE(report)
 
@@ -70,4 +70,4 @@ BOOST_AUTO_TEST_CASE(the_default_namespace_takes_any_name_and_size) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::report_test

@@ -10,7 +10,7 @@
 #include "ops/trace_reader.h"
 #include "policies/lru_policy.h"
 
-namespace larder {
+namespace larder::trace_lru_test {
 namespace {
 
 /// A cache of `capacity` blocks around the policy, with no store: what a request finds is judged
@@ -121,4 +121,4 @@ BOOST_DATA_TEST_CASE(hits_are_exactly_those_of_the_references, boost::unit_test:
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::trace_lru_test

@@ -7,7 +7,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::trace_reader_test {
 namespace {
 
 const std::string kGood =
@@ -130,4 +130,4 @@ BOOST_AUTO_TEST_CASE(a_line_without_end_is_an_error_not_memory) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::trace_reader_test

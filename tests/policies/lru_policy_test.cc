@@ -11,7 +11,7 @@
 
 #include "store/limits.h"
 
-namespace larder {
+namespace larder::lru_policy_test {
 namespace {
 
 constexpr Time kNow{};
@@ -285,4 +285,4 @@ BOOST_AUTO_TEST_CASE(a_million_inserts_in_reverse_and_to_the_front_walk_no_list)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::lru_policy_test

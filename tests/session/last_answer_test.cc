@@ -7,7 +7,7 @@
 
 #include "tests/session/lone_fixture.h"
 
-namespace larder {
+namespace larder::last_answer_test {
 namespace {
 
 using absl::StatusCode;
@@ -296,4 +296,4 @@ BOOST_AUTO_TEST_CASE(a_session_that_does_not_read_ends_without_waiting_for_it) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::last_answer_test

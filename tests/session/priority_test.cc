@@ -5,7 +5,7 @@
 #include "actors/turn_queue.h"
 #include "tests/session/lone_fixture.h"
 
-namespace larder {
+namespace larder::priority_test {
 namespace {
 
 constexpr std::uint64_t kBackfill = 2;
@@ -99,4 +99,4 @@ BOOST_AUTO_TEST_CASE(now_and_then_backfill_goes_first) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace larder
+}  // namespace larder::priority_test

@@ -8,7 +8,7 @@
 #include "actors/session_lookup.h"
 #include "tests/session/lone_fixture.h"
 
-namespace larder {
+namespace larder::region_test {
 namespace {
 
 using wire::KeyStatus;
@@ -153,4 +153,4 @@ BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::region_test

@@ -2,7 +2,7 @@
 
 #include "tests/session/token_fixture.h"
 
-namespace larder {
+namespace larder::rights_test {
 
 using sim::kReader;
 using sim::kWriter;
@@ -65,4 +65,4 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_tenant_now_is_not_the_session_s_any_more
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::rights_test

@@ -10,7 +10,7 @@
 #include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
-namespace larder {
+namespace larder::scrubber_test {
 namespace {
 
 constexpr std::uint32_t kLength = 4096;
@@ -169,4 +169,4 @@ BOOST_AUTO_TEST_CASE(the_thread_goes_round_by_itself_and_stops_at_once) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::scrubber_test

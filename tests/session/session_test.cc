@@ -6,7 +6,7 @@
 #include "actors/session_lookup.h"
 #include "tests/session/lone_fixture.h"
 
-namespace larder {
+namespace larder::session_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -258,4 +258,4 @@ BOOST_AUTO_TEST_CASE(a_put_given_up_while_its_shard_dies_leaves_no_slot_behind) 
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::session_test

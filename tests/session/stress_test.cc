@@ -20,7 +20,7 @@
 #include "transport/socket.h"
 #include "transport/wire.pb.h"
 
-namespace larder {
+namespace larder::stress_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -429,4 +429,4 @@ BOOST_AUTO_TEST_CASE(shards_that_die_change_no_byte_and_leave_nothing_held) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::stress_test

@@ -3,7 +3,7 @@
 #include "actors/session_limits.h"
 #include "tests/session/token_fixture.h"
 
-namespace larder {
+namespace larder::tenants_test {
 
 using enum absl::StatusCode;
 using wire::KeyStatus;
@@ -129,4 +129,4 @@ BOOST_AUTO_TEST_CASE(hello_has_its_deadline_whatever_comes_before_it) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tenants_test

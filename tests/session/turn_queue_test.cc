@@ -6,10 +6,10 @@
 
 #include <boost/test/unit_test.hpp>
 
-using namespace larder;
-using namespace std::chrono_literals;
-
+namespace larder::turn_queue_test {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// A queue and its clock: who has a turn takes it for as long as the test says and, if it is to,
 /// asks for another.
@@ -35,6 +35,8 @@ struct Bench {
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE(turn_queue)
 
 BOOST_AUTO_TEST_CASE(nobody_waits) {
   Bench bench;
@@ -187,3 +189,7 @@ BOOST_AUTO_TEST_CASE(tenants_that_are_gone_are_forgotten) {
   }
   BOOST_TEST(bench.queue.tenants() <= 65U);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder::turn_queue_test

@@ -9,7 +9,7 @@
 #include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
 
-namespace larder {
+namespace larder::use_test {
 namespace {
 
 using wire::KeyStatus;
@@ -217,4 +217,4 @@ BOOST_AUTO_TEST_CASE(an_expired_block_is_a_miss_at_once) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::use_test

@@ -8,7 +8,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::chain_test {
 namespace {
 
 std::string bytes_of(unsigned char from, std::size_t count) {
@@ -139,4 +139,4 @@ BOOST_DATA_TEST_CASE(shards_share_the_runs_evenly, boost::unit_test::data::xrang
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::chain_test

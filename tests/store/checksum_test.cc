@@ -8,7 +8,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::checksum_test {
 namespace {
 
 std::vector<std::byte> random_bytes(std::size_t count, std::mt19937& rng) {
@@ -64,4 +64,4 @@ BOOST_DATA_TEST_CASE(a_stream_agrees_with_the_whole_however_it_is_cut,
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::checksum_test

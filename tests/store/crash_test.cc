@@ -15,7 +15,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::crash_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -128,4 +128,4 @@ BOOST_DATA_TEST_CASE(a_restart_finds_whole_blocks_and_growing_generations,
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::crash_test

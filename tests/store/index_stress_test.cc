@@ -9,7 +9,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::index_stress_test {
 namespace {
 
 using test::key_of;
@@ -171,4 +171,4 @@ BOOST_AUTO_TEST_CASE(a_key_that_stays_is_always_found_while_the_table_grows) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::index_stress_test

@@ -11,7 +11,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::index_test {
 namespace {
 
 using test::key_of;
@@ -149,4 +149,4 @@ BOOST_AUTO_TEST_CASE(needs_at_most_78_bytes_a_block_at_a_million) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::index_test

@@ -6,7 +6,7 @@
 
 #include "store/limits.h"
 
-namespace larder {
+namespace larder::namespace_spec_test {
 namespace {
 
 using namespace literals;
@@ -141,4 +141,4 @@ BOOST_AUTO_TEST_CASE(other_sizes_take_the_next_class_and_waste_little) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::namespace_spec_test

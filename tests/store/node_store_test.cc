@@ -9,7 +9,7 @@
 #include "store/chain.h"
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::node_store_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -128,4 +128,4 @@ BOOST_AUTO_TEST_CASE(re_adopted_blocks_are_their_tenants_and_leave_if_it_is_over
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::node_store_test

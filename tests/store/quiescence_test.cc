@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::quiescence_test {
 
 BOOST_AUTO_TEST_SUITE(quiescence)
 
@@ -55,4 +55,4 @@ BOOST_AUTO_TEST_CASE(a_destroyed_reader_gives_its_place_back) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::quiescence_test

@@ -8,7 +8,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::shard_capacity_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -184,4 +184,4 @@ BOOST_DATA_TEST_CASE(ledger_pools_and_index_agree, boost::unit_test::data::xrang
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_capacity_test

@@ -4,7 +4,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder::test {
+namespace larder::test::shard_ghosts_test {
 namespace {
 
 constexpr Bytes kSlot{4096};
@@ -176,4 +176,4 @@ BOOST_AUTO_TEST_CASE(a_rebuilt_shard_keeps_ghosts_and_their_bound) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder::test
+}  // namespace larder::test::shard_ghosts_test

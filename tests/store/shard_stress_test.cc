@@ -14,7 +14,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::shard_stress_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -143,4 +143,4 @@ BOOST_AUTO_TEST_CASE(no_get_ever_sees_a_wrong_byte) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_stress_test

@@ -4,7 +4,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::shard_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -222,4 +222,4 @@ BOOST_AUTO_TEST_CASE(scan_shows_each_committed_block_once) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_test

@@ -6,7 +6,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::shard_units_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -195,4 +195,4 @@ BOOST_AUTO_TEST_CASE(window_and_state_blocks_of_a_boundary_are_one_unit) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::shard_units_test

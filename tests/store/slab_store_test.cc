@@ -15,7 +15,7 @@
 #include "store/checksum.h"
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::slab_store_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -321,4 +321,4 @@ BOOST_AUTO_TEST_CASE(no_space_is_an_error_that_names_path_need_and_free) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::slab_store_test

@@ -6,7 +6,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder {
+namespace larder::slot_pool_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -116,4 +116,4 @@ BOOST_AUTO_TEST_CASE(reclaims_the_emptiest_slab_of_other_pools_first) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::slot_pool_test

@@ -9,7 +9,7 @@
 
 #include "tests/store/store_fixture.h"
 
-namespace larder::test {
+namespace larder::test::tenant_quota_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -405,4 +405,4 @@ BOOST_DATA_TEST_CASE(ledgers_agree_with_a_recount, boost::unit_test::data::xrang
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder::test
+}  // namespace larder::test::tenant_quota_test

@@ -6,7 +6,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::usable_tokens_test {
 namespace {
 
 NamespaceSpec spec_of(std::vector<GroupSpec> groups) {
@@ -112,4 +112,4 @@ BOOST_DATA_TEST_CASE(agrees_with_the_definition, boost::unit_test::data::xrange(
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::usable_tokens_test

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::utf8_test {
 namespace {
 
 using namespace std::string_literals;
@@ -27,4 +27,4 @@ BOOST_AUTO_TEST_CASE(torn_overlong_surrogate_and_too_large_are_not) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace larder
+}  // namespace larder::utf8_test

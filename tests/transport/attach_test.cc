@@ -12,7 +12,7 @@
 #include "store/limits.h"
 #include "tests/transport/stream.h"
 
-namespace larder {
+namespace larder::attach_test {
 namespace {
 
 constexpr std::size_t kBytes = 300'000;
@@ -125,4 +125,4 @@ BOOST_AUTO_TEST_CASE(a_process_that_ended_is_noticed) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::attach_test

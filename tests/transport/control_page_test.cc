@@ -8,7 +8,7 @@
 #include "store/limits.h"
 #include "store/status_macros.h"
 
-namespace larder {
+namespace larder::control_page_test {
 namespace {
 
 struct TwoEnds {
@@ -108,4 +108,4 @@ BOOST_AUTO_TEST_CASE(a_page_too_short_is_refused_by_its_size) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::control_page_test

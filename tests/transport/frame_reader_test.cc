@@ -6,7 +6,7 @@
 #include "store/limits.h"
 #include "tests/transport/stream.h"
 
-namespace larder {
+namespace larder::frame_reader_test {
 namespace {
 
 void write_all(int fd, std::span<const std::byte> bytes) {
@@ -187,4 +187,4 @@ BOOST_AUTO_TEST_CASE(announced_descriptors_that_did_not_come_fail_the_stream) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::frame_reader_test

@@ -9,7 +9,7 @@
 #include "store/limits.h"
 #include "tests/transport/stream.h"
 
-namespace larder {
+namespace larder::frame_test {
 namespace {
 
 using HeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
@@ -95,4 +95,4 @@ BOOST_AUTO_TEST_CASE(the_limits_themselves_and_an_unknown_type_are_accepted) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::frame_test

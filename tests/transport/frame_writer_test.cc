@@ -7,7 +7,7 @@
 
 #include "tests/transport/stream.h"
 
-namespace larder {
+namespace larder::frame_writer_test {
 namespace {
 
 OutFrame out_frame(const sim::SampleFrame& sample, std::uint64_t tag = 0) {
@@ -180,4 +180,4 @@ BOOST_AUTO_TEST_CASE(a_closed_peer_is_an_answer_and_no_signal) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::frame_writer_test

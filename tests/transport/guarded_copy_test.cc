@@ -14,7 +14,7 @@
 #include "transport/mapping.h"
 #include "transport/socket.h"
 
-namespace larder {
+namespace larder::guarded_copy_test {
 namespace {
 
 constexpr std::size_t kFile = 2 << 20;
@@ -144,4 +144,4 @@ BOOST_AUTO_TEST_CASE(any_other_bus_error_still_ends_the_process) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::guarded_copy_test

@@ -2,7 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace larder {
+namespace larder::namespace_wire_test {
 
 BOOST_AUTO_TEST_SUITE(namespace_wire)
 
@@ -39,4 +39,4 @@ BOOST_AUTO_TEST_CASE(a_ttl_below_a_millisecond_is_not_for_ever) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::namespace_wire_test

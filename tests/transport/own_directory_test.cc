@@ -9,7 +9,7 @@
 
 #include "tests/temp_dir.h"
 
-namespace larder {
+namespace larder::own_directory_test {
 
 namespace {
 
@@ -108,4 +108,4 @@ BOOST_AUTO_TEST_CASE(a_named_user_may_own_it_if_the_rule_says_so) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::own_directory_test

@@ -10,7 +10,7 @@
 #include "tests/temp_dir.h"
 #include "transport/control_page.h"
 
-namespace larder {
+namespace larder::region_map_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -66,4 +66,4 @@ BOOST_AUTO_TEST_CASE(sizes_are_refused_by_value_and_limit) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::region_map_test

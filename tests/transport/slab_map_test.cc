@@ -8,7 +8,7 @@
 #include "store/slot_header.h"
 #include "transport/guarded_copy.h"
 
-namespace larder {
+namespace larder::slab_map_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -73,4 +73,4 @@ BOOST_AUTO_TEST_CASE(files_shorter_than_the_notice_says_are_refused) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::slab_map_test

@@ -12,7 +12,7 @@
 #include "tests/temp_dir.h"
 #include "tests/transport/stream.h"
 
-namespace larder {
+namespace larder::socket_test {
 namespace {
 
 std::string socket_path(const char* name) {
@@ -166,4 +166,4 @@ BOOST_AUTO_TEST_CASE(more_descriptors_than_a_message_may_have_do_not_leak) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::socket_test

@@ -6,7 +6,7 @@
 #include "tests/tls_files.h"
 #include "transport/socket.h"
 
-namespace larder {
+namespace larder::tls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -193,4 +193,4 @@ BOOST_AUTO_TEST_CASE(wrong_files_are_named) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace larder
+}  // namespace larder::tls_test

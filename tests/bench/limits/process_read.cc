@@ -19,7 +19,7 @@
 namespace larder {
 namespace {
 
-constexpr std::size_t kPieceBytes = 128
+constexpr std::size_t kReadPieceBytes = 128
                                     << 10;  // a call's cost spread; stays in a second-level cache
 
 /// Pages that are this process's alone, where the parent's area was not inherited.
@@ -76,7 +76,7 @@ ProcessRead::~ProcessRead() {
 }
 
 bool ProcessRead::read(Way way, std::span<const std::byte> from, std::byte* to) const {
-  const std::size_t piece_bytes = way == Way::kReadThenSum ? from.size() : kPieceBytes;
+  const std::size_t piece_bytes = way == Way::kReadThenSum ? from.size() : kReadPieceBytes;
   ChecksumStream sum;
   while (!from.empty()) {
     const auto piece = from.first(std::min(from.size(), piece_bytes));
