@@ -94,6 +94,7 @@ void BenchRivals::add_copies() {
     add(rivals_, BareCopy::kMemcpyThenSum);
     add(rivals_, BareCopy::kFusedSum);
     add(rivals_, BareCopy::kFusedStreamingSum);
+    add(rivals_, BareCopy::kTwiceStreamingSum);
     return;
   }
   for (const auto way : {ProcessRead::Way::kReadThenSum, ProcessRead::Way::kFusedSum}) {

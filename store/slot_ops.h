@@ -30,7 +30,8 @@ struct SlotFields {
 // The life of a slot's header. The caller owns the slot at that moment (the shard that reserves or
 // frees it, the io thread that fills it); none of these fails or allocates.
 //
-//   free --begin_reuse, prepare (shard)--> filling --seal (who filled it)--> committed
+//   free --begin_reuse (shard, or who lends it), prepare (shard)--> filling
+//   filling --seal (who filled it)--> committed
 //   committed or filling --clear (shard)--> free
 
 /// Clears the commit mark, then raises the generation; no later store, non-temporal ones included,

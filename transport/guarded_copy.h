@@ -22,6 +22,9 @@ void guard_sigbus();
 /// Blocks from this size on are written past the caches: nobody reads them back at once.
 inline constexpr std::size_t kStreamingCopyMin = 256 << 10;
 
+/// The same with a checksum, which reads the bytes elsewhere.
+inline constexpr std::size_t kStreamingSumMin = 32 << 10;
+
 /// store/'s running checksum, over raw memory. Plain memory, no destructor: safe to jump out of.
 class Checksum {
  public:
@@ -50,7 +53,8 @@ inline constexpr std::size_t kStreamingPieceMin = 4 << 10;
                                 CopyWay way = CopyWay::kBySize);
 
 /// Copies and adds to `sum` the bytes as they stand in `dst` (a source that changes meanwhile
-/// cannot make the two differ), in pieces that fit the first-level cache.
+/// cannot make the two differ), in pieces that fit the first-level cache; past the caches from
+/// kStreamingSumMin on.
 [[nodiscard]] bool copy_checksum_guarded(void* dst, const void* src, std::size_t length,
                                          Checksum& sum);
 
@@ -66,5 +70,9 @@ std::uint64_t sigbus_faults();
 /// Writes `length` bytes past the caches where the processor can (AVX2, else SSE2), found out at
 /// run time. Unguarded. Both may have any alignment.
 void copy_streaming(void* dst, const void* src, std::size_t length);
+
+/// The same, with a second copy in `kept` through the caches, for who has more to do with the
+/// bytes: each is read once, so that the two are equal although `src` changes meanwhile.
+void copy_streaming_twice(void* dst, void* kept, const void* src, std::size_t length);
 
 }  // namespace larder

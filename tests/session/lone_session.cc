@@ -117,7 +117,7 @@ void LoneSession::take_inbox() {
     arrived_.push_back(std::move(item));
 }
 
-void LoneSession::deliver(std::size_t count, Time now) {
+void LoneSession::deliver(std::size_t count, Time now, bool turns) {
   take_inbox();
   count = std::min(count, arrived_.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -131,7 +131,7 @@ void LoneSession::deliver(std::size_t count, Time now) {
       abort_reserved(node_.context(), call);
       continue;
     }
-    pump(now);
+    if (turns) pump(now);
   }
   arrived_.erase(arrived_.begin(), arrived_.begin() + static_cast<std::ptrdiff_t>(count));
 }

@@ -6,11 +6,13 @@
 
 #include "store/checksum.h"
 #include "tests/bench/limits/streaming_stores.h"
+#include "transport/guarded_copy.h"
 
 namespace larder {
 namespace {
 
 constexpr std::size_t kPieceBytes = 16 << 10;  // half of a first-level cache
+constexpr std::size_t kKeptBytes = 4 << 10;
 
 template <class Fn>
 void for_pieces(std::span<const std::byte> from, std::byte* to, Fn&& copy_and_sum) {
@@ -34,6 +36,18 @@ void fused_streaming(ChecksumStream& sum, std::span<const std::byte> from, std::
   streaming_stores(to, from.data(), from.size());
 }
 
+/// As larderd does it.
+void twice_streaming(ChecksumStream& sum, std::span<const std::byte> from, std::byte* to) {
+  alignas(64) std::byte kept[kKeptBytes];
+  while (!from.empty()) {
+    const auto piece = from.first(std::min(from.size(), sizeof kept));
+    copy_streaming_twice(to, kept, piece.data(), piece.size());
+    sum.update({kept, piece.size()});
+    from = from.subspan(piece.size());
+    to += piece.size();
+  }
+}
+
 }  // namespace
 
 void keep_sum(std::uint64_t sum) {
@@ -53,6 +67,8 @@ const char* name_of(BareCopy way) {
       return "fused_sum";
     case BareCopy::kFusedStreamingSum:
       return "fused_nt_sum";
+    case BareCopy::kTwiceStreamingSum:
+      return "twice_nt_sum";
   }
   return "unknown";
 }
@@ -71,6 +87,8 @@ void bare_copy(BareCopy way, std::span<const std::byte> from, std::byte* to) {
       return for_pieces(from, to, fused);
     case BareCopy::kFusedStreamingSum:
       return for_pieces(from, to, fused_streaming);
+    case BareCopy::kTwiceStreamingSum:
+      return for_pieces(from, to, twice_streaming);
   }
 }
 

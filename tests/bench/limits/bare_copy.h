@@ -14,6 +14,8 @@ enum class BareCopy : std::uint8_t {
   kMemcpyThenSum,      ///< memcpy, then the checksum of what was written
   kFusedSum,           ///< piece by piece: memcpy, then the checksum while it is in the cache
   kFusedStreamingSum,  ///< piece by piece: checksum of the source, then streaming stores
+  kTwiceStreamingSum,  ///< piece by piece: streaming stores and a copy in the cache, then its
+                       ///< checksum
 };
 
 /// The name that reports use.

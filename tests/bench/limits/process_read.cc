@@ -19,8 +19,8 @@
 namespace larder {
 namespace {
 
-constexpr std::size_t kReadPieceBytes = 128
-                                    << 10;  // a call's cost spread; stays in a second-level cache
+constexpr std::size_t kReadPieceBytes =
+    128 << 10;  // a call's cost spread; stays in a second-level cache
 
 /// Pages that are this process's alone, where the parent's area was not inherited.
 bool fill_area(std::span<std::byte> area) {
