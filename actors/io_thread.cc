@@ -194,7 +194,8 @@ void IoThread::accept_all(std::size_t number) {
     // Who was accepted a moment ago counts too: a burst is taken whole before one session is made.
     const std::uint32_t open = node_.arriving.load() + node_.sessions.load();
     const std::uint32_t kept = listener.is_unix && is_trusted(peer) ? kSessionsKept : 0;
-    if (open >= node_.config().max_sessions + kept) {
+    // Who says nothing makes room for who comes.
+    if (open >= node_.config().max_sessions + kept && !drop_oldest_unknown(kUnknownAge)) {
       refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}", open,
                                   node_.config().max_sessions));
       continue;
@@ -261,18 +262,30 @@ void IoThread::make_room_for_unknown() {
   const auto most = static_cast<std::size_t>(node_.config().max_sessions / kUnknownShare /
                                              std::max<std::size_t>(1, node_.io_threads.size()));
   if (unknown_.size() < std::max<std::size_t>(most, kUnknownMin)) return;
+  forget_known();
+  if (unknown_.size() >= std::max<std::size_t>(most, kUnknownMin)) drop_oldest_unknown(Duration{0});
+}
+
+void IoThread::forget_known() {
   std::erase_if(unknown_, [this](std::uint64_t id) {
     const auto found = peers_.find(id);
     return found == peers_.end() || found->second.session->greeted();
   });
-  if (unknown_.size() < std::max<std::size_t>(most, kUnknownMin)) return;
+}
+
+/// False: all have said Hello, or are younger.
+bool IoThread::drop_oldest_unknown(Duration age) {
+  forget_known();
+  if (unknown_.empty()) return false;
   const auto oldest = peers_.find(unknown_.front());
+  if (now() - oldest->second.session->opened() < age) return false;
   count(node_.metrics.sessions_refused);
   oldest->second.session->fail(absl::ResourceExhaustedError(
       fmt::format("hello: none came, and {} newer connections wait for theirs", unknown_.size())));
   oldest->second.session->on_time(now_);  // as much of it as the socket takes
   close(unknown_.front());
   unknown_.pop_front();
+  return true;
 }
 
 void IoThread::pump(std::uint64_t id) {

@@ -49,6 +49,8 @@ struct NodeContext {
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};
   std::atomic<std::uint32_t> sessions{0};
+  /// Of them, those that belong to a tenant: they have said Hello.
+  std::atomic<std::uint32_t> members{0};
   /// Accepted, and on their way to the io thread that makes sessions of them.
   std::atomic<std::uint32_t> arriving{0};
   /// Registered memory of all sessions, mapped here; bounded by limits::kRegionsMax.

@@ -53,7 +53,10 @@ Session::~Session() {
       node_.shards.send(ShardId(shard), std::shared_ptr<const DropClaimsNote>(note));
     }
   }
-  if (tenant_ != nullptr) tenant_->sessions.fetch_sub(1, std::memory_order_relaxed);
+  if (tenant_ != nullptr) {
+    tenant_->sessions.fetch_sub(1, std::memory_order_relaxed);
+    node_.members.fetch_sub(1, std::memory_order_relaxed);
+  }
   node_.sessions.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -123,7 +126,8 @@ void Session::read_frames() {
         closed_ = true;
         return;
       case ReadEvent::kFailed:
-        count(node_.metrics.frames_refused);
+        // A client that died in the middle of a frame has done nothing wrong.
+        if (!absl::IsUnavailable(got.status)) count(node_.metrics.frames_refused);
         fail(got.status);
         return;
     }

@@ -88,6 +88,7 @@ class Session {
   bool waiting() const { return !ops_.empty(); }
   /// Has said Hello, and was let in.
   bool greeted() const { return greeted_; }
+  Time opened() const { return opened_; }
   int fd() const { return options_.socket.get(); }
   SessionId id() const { return options_.id; }
   void announce_retired(SlabId slab);

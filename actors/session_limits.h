@@ -39,6 +39,8 @@ inline constexpr std::uint32_t kSessionsKept = 16;
 /// Of max_sessions, those that may be open without a Hello; each io thread may have a few.
 inline constexpr std::uint32_t kUnknownShare = 4;
 inline constexpr std::uint32_t kUnknownMin = 8;
+/// Of one that makes room when all sessions are taken: its Hello would have come.
+inline constexpr Duration kUnknownAge = std::chrono::milliseconds(100);
 inline constexpr Duration kHelloDeadline = std::chrono::seconds(5);
 
 }  // namespace larder

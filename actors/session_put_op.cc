@@ -169,8 +169,10 @@ PayloadPieces PutOp::payload_sink(std::span<const std::byte> array, std::uint32_
   chunk_bytes_ = payload;
   std::vector<wire::ChunkRecord> chunks;
   if (!filling() || !told_wanted_ || options_.input != PutInput::kStream) return {};
-  if (!wire::parse(array, chunks) || chunks.size() != 1) return {};
-  if (chunks[0].key >= batch_.items().size()) return {};
+  if (!wire::parse(array, chunks) || chunks.size() != 1 || chunks[0].key >= batch_.items().size()) {
+    give_up(KeyStatus::kInvalid);  // nobody can say whose bytes these are
+    return {};
+  }
   PutItem& item = batch_.items()[chunks[0].key];
   if (item.status != KeyStatus::kWanted) return {};
   // Chunks come in order of offset: a gap or an overlap would leave bytes of somebody else.
@@ -252,13 +254,21 @@ void PutOp::answer() {
 }
 
 void PutOp::on_time(Time now) {
-  if (now - progress_ >= options_.deadline) cancel();
+  // Slots that wait for a client's bytes are held as long as a lease, whatever deadline it names.
+  const Duration lease = std::chrono::milliseconds(session_.node().config().lease_ms);
+  const bool waits_for_bytes = told_wanted_ || options_.input == PutInput::kInline;
+  if (now - progress_ >= (waits_for_bytes ? std::min(options_.deadline, lease) : options_.deadline))
+    cancel();
 }
 
 void PutOp::cancel() {
+  give_up(KeyStatus::kCancelled);
+}
+
+void PutOp::give_up(KeyStatus status) {
   if (state_ == State::kGivenUp || state_ == State::kAnswered) return;
   session_.discard_payload(options_.id);  // the slots are not ours any more
-  batch_.take_back(KeyStatus::kCancelled);
+  batch_.take_back(status);
   state_ = State::kGivenUp;
   if (!batch_.asking()) answer();
 }

@@ -56,6 +56,7 @@ class PutOp : public PayloadOp {
   void copy_some(std::size_t& budget);
   void next_key();
   void tell_wanted();
+  void give_up(wire::KeyStatus status);
   bool filling() const;
   const PutItem* next_wanted() const;
   void take_inline();

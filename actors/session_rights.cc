@@ -107,11 +107,13 @@ bool is_trusted(const PeerCredentials& peer) {
 absl::Status Session::join_tenant() {
   TenantUse& tenant = node_.tenant_uses.of(grant_.tenant);
   const std::uint32_t own = tenant.sessions.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint32_t all = node_.members.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint32_t most = node_.config().max_sessions;
-  const std::uint32_t left = most - std::min(most, node_.sessions.load(std::memory_order_relaxed));
+  const std::uint32_t left = most - std::min(most, all);
   const bool bound = node_.has_tenants() && !grant_.admin;
   if (bound && !leaves_room(own, left, kSessionsTimes)) {
     tenant.sessions.fetch_sub(1, std::memory_order_relaxed);
+    node_.members.fetch_sub(1, std::memory_order_relaxed);
     count(node_.metrics.sessions_refused);
     return absl::ResourceExhaustedError(fmt::format(
         "sessions: tenant {} has {} open, and {} of max_sessions={} are left for all; a tenant may "

@@ -106,6 +106,25 @@ BOOST_AUTO_TEST_CASE(a_burst_of_connections_meets_the_limit_too) {
   bystander_is_served();
 }
 
+/// Fewer than make room of themselves, but all that was left.
+BOOST_AUTO_TEST_CASE(silent_connections_make_room_when_all_sessions_are_taken) {
+  constexpr int kSilent = kLimit / kUnknownShare - 10;
+  std::vector<std::unique_ptr<sim::Raw>> sessions;
+  for (int n = 0; n < kLimit - 1 - kSilent; ++n)
+    sessions.push_back(std::make_unique<sim::Raw>(daemon.tcp()));
+  for (int n = 0; n < kSilent; ++n)
+    sessions.push_back(std::make_unique<sim::Raw>(daemon.tcp(), /*greet=*/false));
+  std::this_thread::sleep_for(kUnknownAge + milliseconds(50));
+  for (int n = 0; n < 10; ++n) {
+    auto raw = std::make_unique<sim::Raw>(daemon.tcp(), /*greet=*/false);
+    raw->say_hello({});
+    BOOST_REQUIRE(raw->receive());
+    BOOST_TEST((raw->frame().header.type == FrameType::kHello));
+    sessions.push_back(std::move(raw));
+  }
+  bystander_is_served();
+}
+
 /// Connections that say nothing: the oldest make room, so who speaks comes in at once.
 BOOST_AUTO_TEST_CASE(silent_connections_keep_nobody_out) {
   std::vector<std::unique_ptr<sim::Raw>> silent;

@@ -85,8 +85,8 @@ BOOST_DATA_TEST_CASE(one_that_does_not_read_costs_little_and_holds_nothing_for_l
   }
   BOOST_TEST(sim::own_memory(daemon.pid()).count < memory.count + (32U << 20));
 
-  // Its holds end, so that all of the store can be used anew: by new blocks each time, for a look at
-  // what is left is a use of it.
+  // Its holds end, so that all of the store can be used anew: by new blocks each time, for a look
+  // at what is left is a use of it.
   std::uint64_t name = 10;
   BOOST_TEST(sim::soon(seconds(8), [&] {
     bool all = true;

@@ -37,10 +37,11 @@ struct Fixture : sim::LoneFixture {
       free += pool.free;
     return free;
   }
-  void stream(sim::LoneSession& session, std::uint64_t id, std::vector<wire::KeyRecord> keys) {
+  void stream(sim::LoneSession& session, std::uint64_t id, std::vector<wire::KeyRecord> keys,
+              std::uint32_t deadline_ms = 100) {
     wire::PutRequest body;
     body.set_ns(ns());
-    body.set_deadline_ms(100);
+    body.set_deadline_ms(deadline_ms);
     session.add({.type = FrameType::kPut,
                  .id = id,
                  .body = &body,
@@ -183,16 +184,20 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_lies_is_dropped_before_the_shard_has_answered)
   BOOST_TEST(sim::held_in(node.store()).filling == 0U);
 }
 
-/// Its length is told to be more than what one stream has credits for.
 BOOST_AUTO_TEST_CASE(what_nobody_wants_any_more_gives_its_credits_back) {
   const auto half = static_cast<std::uint32_t>(kStreamCredits / 2);
-  stream(*client, 10, {key(1)});
+  stream(*client, 10, {key(1), key(2)});
+  const std::vector<std::byte> few(kLength);
+  const wire::ChunkRecord lie{.key = 0, .last = 1, .checksum = checksum(few) + 1};
+  client->add({.type = FrameType::kPutData, .id = 10, .array = std::as_bytes(std::span(&lie, 1))},
+              few);
+  client->send_all(now);
   (void)client->replies();
   const std::vector<std::byte> bytes(256 << 10);
-  const wire::ChunkRecord unknown{.key = 77};  // of a key that is none
+  const wire::ChunkRecord unwanted{.key = 0};
   for (std::uint32_t sent = 0; sent < half; sent += static_cast<std::uint32_t>(bytes.size())) {
     client->add(
-        {.type = FrameType::kPutData, .id = 10, .array = std::as_bytes(std::span(&unknown, 1))},
+        {.type = FrameType::kPutData, .id = 10, .array = std::as_bytes(std::span(&unwanted, 1))},
         bytes);
     client->send_all(now);
   }
@@ -203,6 +208,30 @@ BOOST_AUTO_TEST_CASE(what_nobody_wants_any_more_gives_its_credits_back) {
       acknowledged = body.count();
   }
   BOOST_TEST(acknowledged >= half);
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_of_a_key_that_is_none_ends_the_put_at_once) {
+  stream(*client, 10, {key(1)});
+  chunk(*client, 10, 1, kOld);
+  work(*client);
+  BOOST_TEST((statuses(*client, 10) == std::vector{KeyStatus::kInvalid}));
+  BOOST_TEST(free_slots() == free_at_first);
+}
+
+/// Else who names a long deadline and sends nothing keeps the store from all others.
+BOOST_AUTO_TEST_CASE(slots_wait_for_bytes_no_longer_than_a_lease_whatever_the_deadline) {
+  stream(*client, 10, {key(1)}, 600'000);
+  work(*client);
+  BOOST_TEST((wanted(*client, 10) == std::vector{KeyStatus::kWanted}));
+  now += std::chrono::milliseconds(199);  // lease_ms = 200
+  client->on_time(now);
+  BOOST_TEST(statuses(*client, 10).empty());
+  now += std::chrono::milliseconds(1);
+  client->on_time(now);
+  work(*client);
+  BOOST_TEST((statuses(*client, 10) == std::vector{KeyStatus::kCancelled}));
+  node.shards().run_all();
+  BOOST_TEST(free_slots() == free_at_first);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

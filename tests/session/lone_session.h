@@ -53,7 +53,8 @@ class LoneSession {
   bool alive() const { return session_ != nullptr; }
   void pump(Time now);
   void on_time(Time now);
-  /// Hands over up to `count` answers of shards; a turn follows each, unless it is not its turn yet.
+  /// Hands over up to `count` answers of shards; a turn follows each, unless it is not its turn
+  /// yet.
   void deliver(std::size_t count, Time now, bool turns = true);
   /// Everybody works until nothing is left to do.
   void settle(Time now);

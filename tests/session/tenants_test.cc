@@ -73,6 +73,22 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_not_all_sessions_and_an_administrator_comes_in
   BOOST_TEST(node.context().tenant_uses.of("red").sessions.load() == 0U);
 }
 
+/// They belong to nobody, so nobody has fewer sessions because of them.
+BOOST_AUTO_TEST_CASE(connections_without_a_hello_take_no_tenants_place) {
+  configure([](Config& config) { config.max_sessions = 64; });
+  std::vector<std::unique_ptr<Peer>> crowd;
+  while (crowd.size() < 64 && (crowd.empty() || crowd.back()->session.alive()))
+    crowd.push_back(red());
+  std::vector<std::unique_ptr<sim::LoneSession>> silent;
+  for (std::uint64_t n = 0; n < 8; ++n)
+    silent.push_back(std::make_unique<sim::LoneSession>(
+        node, sim::LoneSession::Options{.id = 1'000 + n, .is_unix = false}, now));
+  BOOST_TEST(blue()->session.alive());
+  silent.clear();
+  crowd.clear();
+  BOOST_TEST(node.context().members.load() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(without_tokens_a_tenant_has_all_sessions) {
   node.tokens().set(TokenTable());
   configure([](Config& config) { config.max_sessions = 16; });
