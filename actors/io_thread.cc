@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint64_t kInboxTag = 0;  // session ids begin at 1; listeners count down from the top
 constexpr std::uint64_t kListenerTag = ~0ULL;
 constexpr int kEventsMax = 256;
+/// Connections that may be on their way to their io threads: the rest waits in the kernel, so that
+/// a burst of silent ones is thinned out before it has taken every place.
+constexpr std::uint32_t kArrivingMax = 16;
 /// Turns are taken for this long before newcomers are looked for.
 constexpr Duration kLookPeriod = std::chrono::microseconds(50);
 constexpr Duration kTimerPeriod = std::chrono::milliseconds(1);
@@ -175,7 +178,7 @@ void IoThread::watch_listener(std::size_t number, std::uint32_t events) {
 
 void IoThread::accept_all(std::size_t number) {
   Listener& listener = listeners_[number];
-  for (;;) {
+  while (node_.arriving.load() < kArrivingMax) {
     auto accepted = accept_from(listener.fd.get());
     if (!accepted.ok()) {
       count(node_.metrics.accepts_failed);
