@@ -194,11 +194,11 @@ void IoThread::accept_all(std::size_t number) {
       if (!known.ok()) continue;
       peer = *known;
     }
-    // Who was accepted a moment ago counts too: a burst is taken whole before one session is made.
+    // Who was accepted a moment ago counts too: no session has been made of it yet.
     const std::uint32_t open = node_.arriving.load() + node_.sessions.load();
     const std::uint32_t kept = listener.is_unix && is_trusted(peer) ? kSessionsKept : 0;
     // Who says nothing makes room for who comes.
-    if (open >= node_.config().max_sessions + kept && !drop_oldest_unknown(kUnknownAge)) {
+    if (open >= node_.config().max_sessions + kept && !drop_oldest_unknown(0, kUnknownAge)) {
       refuse(*socket, fmt::format("sessions: {} are open, the limit is max_sessions={}", open,
                                   node_.config().max_sessions));
       continue;
@@ -264,28 +264,23 @@ void IoThread::add_session(Fd socket, bool is_unix, PeerCredentials peer) {
 void IoThread::make_room_for_unknown() {
   const auto most = static_cast<std::size_t>(node_.config().max_sessions / kUnknownShare /
                                              std::max<std::size_t>(1, node_.io_threads.size()));
-  if (unknown_.size() < std::max<std::size_t>(most, kUnknownMin)) return;
-  forget_known();
-  if (unknown_.size() >= std::max<std::size_t>(most, kUnknownMin)) drop_oldest_unknown(Duration{0});
+  drop_oldest_unknown(std::max<std::size_t>(most, kUnknownMin) - 1, Duration{0});
 }
 
-void IoThread::forget_known() {
+/// False: no more than `kept` have said no Hello, or all are younger than `age`.
+bool IoThread::drop_oldest_unknown(std::size_t kept, Duration age) {
+  if (unknown_.size() <= kept) return false;
   std::erase_if(unknown_, [this](std::uint64_t id) {
     const auto found = peers_.find(id);
     return found == peers_.end() || found->second.session->greeted();
   });
-}
-
-/// False: all have said Hello, or are younger.
-bool IoThread::drop_oldest_unknown(Duration age) {
-  forget_known();
-  if (unknown_.empty()) return false;
-  const auto oldest = peers_.find(unknown_.front());
-  if (now() - oldest->second.session->opened() < age) return false;
+  if (unknown_.size() <= kept) return false;
+  Session& oldest = *peers_.find(unknown_.front())->second.session;
+  if (now() - oldest.opened() < age) return false;
   count(node_.metrics.sessions_refused);
-  oldest->second.session->fail(absl::ResourceExhaustedError(
+  oldest.fail(absl::ResourceExhaustedError(
       fmt::format("hello: none came, and {} newer connections wait for theirs", unknown_.size())));
-  oldest->second.session->on_time(now_);  // as much of it as the socket takes
+  oldest.on_time(now_);  // as much of it as the socket takes
   close(unknown_.front());
   unknown_.pop_front();
   return true;

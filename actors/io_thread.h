@@ -63,8 +63,7 @@ class IoThread {
   void refuse(const Fd& socket, const std::string& why);
   bool refuse_without_descriptor(const Listener& listener);
   void make_room_for_unknown();
-  void forget_known();
-  bool drop_oldest_unknown(Duration age);
+  bool drop_oldest_unknown(std::size_t kept, Duration age);
   void pump(std::uint64_t id);
   void queue(std::uint64_t id, Peer& peer);
   void on_ready(std::uint64_t id, Peer& peer);

@@ -307,7 +307,7 @@ absl::Status Node::Impl::start_io() {
                                 .audit = [this](const std::string& line) { audit->add(line); },
                                 .io_threads = {},
                                 .tenant_uses = {},
-                                .leased = {},
+                                .held = {},
                                 .pins = {},
                                 .suspects = {}});
   // Session ids name writers in slot headers: they must not repeat over restarts.

@@ -49,8 +49,7 @@ struct NodeContext {
   std::atomic<std::uint64_t> next_session{1};
   std::atomic<std::uint64_t> next_request{1};
   std::atomic<std::uint32_t> sessions{0};
-  /// Of them, those that belong to a tenant: they have said Hello.
-  std::atomic<std::uint32_t> members{0};
+  SharedPot members{};  ///< of them, those that belong to a tenant: they have said Hello
   /// Accepted, and on their way to the io thread that makes sessions of them.
   std::atomic<std::uint32_t> arriving{0};
   /// Registered memory of all sessions, mapped here; bounded by limits::kRegionsMax.
@@ -60,7 +59,7 @@ struct NodeContext {
   /// RemovalOps under way; bounded by kNodeRemovalsMax.
   std::atomic<std::uint32_t> removals{0};
   TenantUses tenant_uses;
-  SharedPot leased;  ///< bytes, by gets over shared memory
+  SharedPot held;  ///< bytes that cannot leave: of gets over shared memory and of puts under way
   PinTable pins;
   Suspects suspects;
 
@@ -77,8 +76,8 @@ struct NodeContext {
     const auto quota = tenant_limits.get().of(tenant.name).host;
     return {.all = all, .own = quota ? part(quota->count) : all, .tenants = has_tenants()};
   }
-  /// What gets may lease at one time; a node of one tenant has no bound but its capacity.
-  SharedPot::Bounds lease_bounds() const {
+  /// What gets and puts may hold at one time; a node of one tenant has no bound but its capacity.
+  SharedPot::Bounds held_bounds() const {
     constexpr std::uint64_t kNone = ~std::uint64_t{0};
     const bool bounded = has_tenants();
     return {.all = bounded ? store.budget.ledger.capacity().count : kNone,

@@ -53,10 +53,7 @@ Session::~Session() {
       node_.shards.send(ShardId(shard), std::shared_ptr<const DropClaimsNote>(note));
     }
   }
-  if (tenant_ != nullptr) {
-    tenant_->sessions.fetch_sub(1, std::memory_order_relaxed);
-    node_.members.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if (tenant_ != nullptr) node_.members.give(tenant_->sessions, 1);
   node_.sessions.fetch_sub(1, std::memory_order_relaxed);
 }
 

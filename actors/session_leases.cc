@@ -11,7 +11,7 @@ bool LeaseBook::add(std::uint64_t get, std::vector<HeldBlock> held, Time deadlin
   std::uint64_t bytes = 0;
   for (const HeldBlock& block : held)
     bytes += block.hold.length.count;
-  if (!node_.leased.take(tenant_->leased, bytes, node_.lease_bounds())) return false;
+  if (!node_.held.take(tenant_->held, bytes, node_.held_bounds())) return false;
   blocks_ += held.size();
   gets_.emplace(get, Batch{std::move(held), deadline, bytes});
   return true;
@@ -51,7 +51,7 @@ void LeaseBook::release_all() {
 void LeaseBook::drop(const Batch& batch) {
   for (const HeldBlock& held : batch.held)
     larder::release(node_.store, held);
-  node_.leased.give(tenant_->leased, batch.bytes);
+  node_.held.give(tenant_->held, batch.bytes);
   blocks_ -= batch.held.size();
 }
 

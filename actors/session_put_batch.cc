@@ -18,6 +18,7 @@ PutBatch::PutBatch(Session& session, NamespaceRef ns, std::uint64_t request, std
 
 PutBatch::~PutBatch() {
   take_back(KeyStatus::kCancelled);
+  session_.node().held.give(session_.tenant_use().held, held_.count);
 }
 
 void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes lent) {
@@ -65,6 +66,11 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
       }
       in_flight = word_of(entry).state == EntryState::kFilling;
     }
+    const Bytes bytes = slot_bytes(ns_->spec.groups[item.record.group], Bytes{item.record.length});
+    if (!take_share(bytes)) {
+      item.status = KeyStatus::kNoSpace;
+      continue;
+    }
     auto& call = calls[item.at.shard.value()];
     if (!call) call = std::make_shared<ReserveCall>();
     ReserveItem ask;
@@ -77,7 +83,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
     ask.expiry_wall_ns = expiry;
     ask.position = item.record.position;
     ask.length = Bytes{item.record.length};
-    ask.slot_bytes = slot_bytes(ns_->spec.groups[item.record.group], ask.length);
+    ask.slot_bytes = bytes;
     ask.ranks = ns_->spec.ranks;
     if (!in_flight) lend(item, ask, lent);
     call->items.push_back(ask);
@@ -95,6 +101,14 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
     calls_ += 1;
     node.shards.send(ShardId(shard), std::move(calls[shard]));
   }
+}
+
+/// What is being written cannot leave, no more than what is leased: a tenant has not all of it.
+bool PutBatch::take_share(Bytes bytes) {
+  NodeContext& node = session_.node();
+  if (!node.held.take(session_.tenant_use().held, bytes.count, node.held_bounds())) return false;
+  held_ = held_ + bytes;
+  return true;
 }
 
 void PutBatch::lend(PutItem& item, ReserveItem& ask, Bytes& left) {

@@ -61,6 +61,7 @@ class PutBatch {
   void count_results() const;
 
  private:
+  bool take_share(Bytes bytes);
   void lend(PutItem& item, ReserveItem& ask, Bytes& left);
   void decide(PutItem& item, const ReserveItem& answer);
   void publish_one(PutItem& item);
@@ -76,6 +77,7 @@ class PutBatch {
   bool abandoned_ = false;  ///< answers that still come are taken back
   wire::KeyStatus abandoned_as_ = wire::KeyStatus::kCancelled;
   std::vector<PutItem> items_;
+  Bytes held_;  ///< of what tenants share, until the put is over
   std::vector<std::shared_ptr<AbortNote>> aborts_;  ///< by shard
 };
 

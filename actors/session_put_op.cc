@@ -256,7 +256,8 @@ void PutOp::answer() {
 void PutOp::on_time(Time now) {
   // Slots that wait for a client's bytes are held as long as a lease, whatever deadline it names.
   const Duration lease = std::chrono::milliseconds(session_.node().config().lease_ms);
-  const bool waits_for_bytes = told_wanted_ || options_.input == PutInput::kInline;
+  const bool asked_for = told_wanted_ || options_.input == PutInput::kInline;
+  const bool waits_for_bytes = asked_for && !all_in();
   if (now - progress_ >= (waits_for_bytes ? std::min(options_.deadline, lease) : options_.deadline))
     cancel();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -106,19 +107,19 @@ bool is_trusted(const PeerCredentials& peer) {
 
 absl::Status Session::join_tenant() {
   TenantUse& tenant = node_.tenant_uses.of(grant_.tenant);
-  const std::uint32_t own = tenant.sessions.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::uint32_t all = node_.members.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint32_t most = node_.config().max_sessions;
-  const std::uint32_t left = most - std::min(most, all);
-  const bool bound = node_.has_tenants() && !grant_.admin;
-  if (bound && !leaves_room(own, left, kSessionsTimes)) {
-    tenant.sessions.fetch_sub(1, std::memory_order_relaxed);
-    node_.members.fetch_sub(1, std::memory_order_relaxed);
+  SharedPot::Bounds bounds;  // administrators come in beyond it
+  bounds.all = bounds.own = std::numeric_limits<std::uint64_t>::max();
+  if (node_.has_tenants() && !grant_.admin) {
+    bounds = {.all = most, .own = most, .tenants = true, .times = kSessionsTimes};
+  }
+  if (!node_.members.take(tenant.sessions, 1, bounds)) {
     count(node_.metrics.sessions_refused);
     return absl::ResourceExhaustedError(fmt::format(
         "sessions: tenant {} has {} open, and {} of max_sessions={} are left for all; a tenant may "
         "have {} times as many as are left",
-        grant_.tenant, own - 1, left, most, kSessionsTimes));
+        grant_.tenant, tenant.sessions.load(),
+        most - std::min<std::uint64_t>(most, node_.members.taken()), most, kSessionsTimes));
   }
   tenant_ = &tenant;
   requests_.belong_to(tenant);

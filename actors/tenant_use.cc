@@ -2,13 +2,6 @@
 
 namespace larder {
 
-namespace {
-
-/// A tenant may hold three quarters of a pot that nobody else uses.
-constexpr std::uint64_t kPotTimes = 3;
-
-}  // namespace
-
 TenantUse& TenantUses::of(const std::string& tenant) {
   MutexLock lock(&mutex_);
   std::unique_ptr<TenantUse>& use = uses_[tenant];
@@ -20,7 +13,7 @@ bool SharedPot::take(std::atomic<std::uint64_t>& own, std::uint64_t bytes, const
   const std::uint64_t all = taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const std::uint64_t mine = own.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const bool fits = all <= bounds.all && mine <= bounds.own;
-  if (fits && (!bounds.tenants || leaves_room(mine, bounds.all - all, kPotTimes))) return true;
+  if (fits && (!bounds.tenants || leaves_room(mine, bounds.all - all, bounds.times))) return true;
   give(own, bytes);
   return false;
 }

@@ -17,9 +17,9 @@ struct TenantUse {
   explicit TenantUse(std::string tenant) : name(std::move(tenant)) {}
 
   const std::string name;
-  std::atomic<std::uint32_t> sessions{0};
+  std::atomic<std::uint64_t> sessions{0};
   std::atomic<std::uint64_t> pinned{0};  ///< bytes of blocks
-  std::atomic<std::uint64_t> leased{0};  ///< likewise, by gets over shared memory
+  std::atomic<std::uint64_t> held{0};  ///< likewise, by gets over shared memory and puts under way
 };
 
 /// Every tenant's, from its first session on. Any thread; one mutex, taken by a Hello.
@@ -40,13 +40,14 @@ inline bool leaves_room(std::uint64_t own, std::uint64_t left, std::uint64_t tim
   return own <= times * left;
 }
 
-/// Bytes that all tenants take from one pot. Any thread; two atomic additions a call.
+/// Bytes, or sessions, that all tenants take from one pot. Any thread; two atomic additions a call.
 class SharedPot {
  public:
   struct Bounds {
-    std::uint64_t all = 0;  ///< the pot
-    std::uint64_t own = 0;  ///< the tenant's
-    bool tenants = false;   ///< there are others to leave room for
+    std::uint64_t all = 0;    ///< the pot
+    std::uint64_t own = 0;    ///< the tenant's
+    bool tenants = false;     ///< there are others to leave room for
+    std::uint64_t times = 3;  ///< what one may have of what is left: three quarters, if alone
   };
   /// `own` is the tenant's count. False, and nothing is taken, when a bound does not allow it.
   bool take(std::atomic<std::uint64_t>& own, std::uint64_t bytes, const Bounds& bounds);

@@ -7,10 +7,11 @@
 
 namespace larder {
 
-/// A free slot that an io thread has begun to fill before a shard has decided: the answer takes as
-/// long as copying half a megabyte. Its generation is raised already, nothing is charged for it and
-/// no entry names it. The shard keeps it for the entry that it makes; if none does, the slot is its
-/// pool's again when the last of the two who know it (who fills it, who decides) lets go.
+/// A slot between its pool and an entry: its generation is raised, nothing is charged for it and no
+/// entry names it. Taken by the shard that makes the entry, or by the io thread that asks for one
+/// and fills the slot meanwhile: the answer takes as long as copying half a megabyte. The shard
+/// keeps it for the entry; if none does, the slot is its pool's again when the last of the two who
+/// know it (who fills it, who decides) lets go.
 ///
 /// Held by shared_ptr on both sides; the pools outlive it.
 class LentSlot {

@@ -49,7 +49,7 @@ struct ReserveItem {
   Bytes length;
   Bytes slot_bytes;  ///< of the pool to take from: slot_bytes(group, length)
   std::uint32_t ranks = 1;
-  /// A slot of that pool which the asker is filling already, or null: the shard takes one.
+  /// A slot of that pool which the asker is filling already, or null: then the shard takes one.
   std::shared_ptr<LentSlot> lent;
 
   ReserveOutcome outcome = ReserveOutcome::kNoSlot;
@@ -216,8 +216,8 @@ class Shard {
   bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
   bool charge(const ReserveItem& item, Time now);
   bool has_room(const Scope& scope, Bytes slot_bytes, Time now);
-  bool take_slot(const ReserveItem& item, Time now, SlotRef* slot);
-  EntryId enter(const ReserveItem& item, EntryId known, const SlotRef& slot);
+  bool take_slot(ReserveItem& item, Time now);
+  EntryId enter(const ReserveItem& item, EntryId known);
   void end_claim(EntryId id);
   void forget_claim(EntryId id);
 

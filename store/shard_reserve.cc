@@ -47,26 +47,25 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
     return ReserveOutcome::kTooLarge;
   }
   if (!charge(item, now)) return ReserveOutcome::kNoSlot;
-  SlotRef slot;
-  if (!take_slot(item, now, &slot)) {
+  if (!take_slot(item, now)) {
     store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kNoSlot;
   }
   const bool returning = found != kNoEntry && uses_of(index_.entry(found)) > 0;
-  const EntryId id = enter(item, found, slot);
+  const EntryId id = enter(item, found);
   if (id == kNoEntry) {
-    if (!item.lent) store_.pools.give(slot);
+    item.lent = nullptr;
     store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kFull;
   }
-  if (item.lent) item.lent->keep();
+  item.lent->keep();
   crash_point("reserve");
   count_child(header_of(index_.entry(id)), returning);
   track(id, item.slot_bytes, stamp_now(item.position), context, now);
   counters_.inserts += 1;
   item.entry = id;
   item.entry_generation = word_of(index_.entry(id)).generation;
-  item.slot = slot;
+  item.slot = item.lent->slot();
   return ReserveOutcome::kReserved;
 }
 
@@ -152,14 +151,14 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   return ledger.used() <= capacity + reserve;
 }
 
-bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
-  if (item.lent) {
-    *slot = item.lent->slot();
-    return true;
-  }
-  if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
+bool Shard::take_slot(ReserveItem& item, Time now) {
+  const auto lend = [&] {
+    item.lent = LentSlot::lend(store_.pools, store_.slabs, item.tenant, item.slot_bytes);
+    return item.lent != nullptr;
+  };
+  if (item.lent || lend()) return true;
   free_removed(kRemovedStep);
-  if (store_.pools.take(item.tenant, item.slot_bytes, slot)) return true;
+  if (lend()) return true;
   // Memory that can be had costs no block; and while the ledger is over, what leaves is the
   // cheapest of the node, not of this shard.
   if (store_.budget.ledger.over() || of_tenant(item.tenant).budget->ledger.over() ||
@@ -167,11 +166,10 @@ bool Shard::take_slot(const ReserveItem& item, Time now, SlotRef* slot) {
       store_.has_spare_slab(item.tenant, item.slot_bytes)) {
     return false;
   }
-  return evict_from_pool(item.tenant, item.slot_bytes, 1, now) > 0 &&
-         store_.pools.take(item.tenant, item.slot_bytes, slot);
+  return evict_from_pool(item.tenant, item.slot_bytes, 1, now) > 0 && lend();
 }
 
-EntryId Shard::enter(const ReserveItem& item, EntryId known, const SlotRef& slot) {
+EntryId Shard::enter(const ReserveItem& item, EntryId known) {
   EntryId id = known;
   if (id == kNoEntry) {
     const auto inserted = index_.insert(item.key, EntryState::kFilling);
@@ -182,7 +180,7 @@ EntryId Shard::enter(const ReserveItem& item, EntryId known, const SlotRef& slot
   } else {
     forget_claim(id);
   }
-  if (!item.lent) store_.slabs.begin_reuse(slot);
+  const SlotRef& slot = item.lent->slot();
   store_.slabs.prepare(slot, {.key = item.key,
                               .parent = item.parent,
                               .anchor = item.anchor,

@@ -30,7 +30,7 @@ struct SlotFields {
 // The life of a slot's header. The caller owns the slot at that moment (the shard that reserves or
 // frees it, the io thread that fills it); none of these fails or allocates.
 //
-//   free --begin_reuse (shard, or who lends it), prepare (shard)--> filling
+//   free --begin_reuse (LentSlot::lend), prepare (shard)--> filling
 //   filling --seal (who filled it)--> committed
 //   committed or filling --clear (shard)--> free
 

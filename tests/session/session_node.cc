@@ -44,7 +44,7 @@ SessionNode::SessionNode(const Options& options)
                                  .audit = [](const std::string&) {},
                                  .io_threads = {},
                                  .tenant_uses = {},
-                                 .leased = {},
+                                 .held = {},
                                  .pins = {},
                                  .suspects = {}});
 }

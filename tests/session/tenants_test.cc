@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(connections_without_a_hello_take_no_tenants_place) {
   BOOST_TEST(blue()->session.alive());
   silent.clear();
   crowd.clear();
-  BOOST_TEST(node.context().members.load() == 0U);
+  BOOST_TEST(node.context().members.taken() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(without_tokens_a_tenant_has_all_sessions) {
@@ -111,7 +111,11 @@ BOOST_AUTO_TEST_CASE(a_tenant_pins_not_the_whole_pot) {
 
 BOOST_AUTO_TEST_CASE(a_tenant_leases_not_the_whole_node_however_often_it_renews) {
   const auto one = red();
-  const std::uint64_t held = hold_all(*one, FrameType::kGet);
+  for (std::uint64_t n = 0; n < kBlocks; ++n)
+    BOOST_REQUIRE((one->put(n) == kOk));
+  std::uint64_t held = 0;
+  while (held < kBlocks && one->status(FrameType::kGet, held) == KeyStatus::kOk)
+    held += 1;
   BOOST_TEST(held == kBlocks / 4 * 3);
   BOOST_TEST((one->status(FrameType::kGet, held) == KeyStatus::kBusy));
   const auto two = blue();
@@ -119,6 +123,31 @@ BOOST_AUTO_TEST_CASE(a_tenant_leases_not_the_whole_node_however_often_it_renews)
     BOOST_REQUIRE((two->put(1000 + n) == kOk));
   BOOST_TEST((two->status(FrameType::kGet, 1000 + 2 * kBlocks - 1) == KeyStatus::kOk));
   one->session.hang_up();
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_writes_not_the_whole_node_at_one_moment) {
+  const auto start = [](Peer& peer, std::uint64_t n) {
+    wire::PutStartRequest body;
+    body.set_ns(peer.ns());
+    const wire::KeyRecord record = key(n);
+    BOOST_REQUIRE(
+        (peer.ask(FrameType::kPutStart, body, std::as_bytes(std::span(&record, 1))) == kOk));
+    std::vector<wire::PutResult> results;
+    BOOST_REQUIRE(wire::parse(peer.last_array, results));
+    return static_cast<KeyStatus>(results.at(0).status);
+  };
+  auto one = red();
+  std::uint64_t open = 0;
+  while (open < kBlocks && start(*one, open) == KeyStatus::kWanted)
+    open += 1;
+  const auto two = blue();
+  BOOST_TEST((start(*two, 1'000) == KeyStatus::kWanted));
+  BOOST_TEST((two->put(2'000) == kOk));
+  BOOST_TEST((two->status(FrameType::kGet, 2'000) == KeyStatus::kOk));
+  BOOST_TEST(open > 0U);
+  BOOST_TEST(open <= kBlocks / 4 * 3);
+  one = nullptr;
+  BOOST_TEST(node.context().tenant_uses.of("red").held.load() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_from_a_client_ends_its_session) {

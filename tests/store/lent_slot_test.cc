@@ -8,22 +8,20 @@ namespace larder::lent_slot_test {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
-using test::key_of;
-using test::kTenant;
-using test::Node;
+namespace t = test;
 
 constexpr Bytes kSlot = 64_KiB;
 
 struct Fixture {
-  Fixture() { BOOST_REQUIRE(node.put(key_of(1), kSlot)); }
+  Fixture() { BOOST_REQUIRE(node.put(t::key_of(1), kSlot)); }
   std::shared_ptr<LentSlot> lend() {
-    return LentSlot::lend(node.store.pools, node.store.slabs, kTenant, kSlot);
+    return LentSlot::lend(node.store.pools, node.store.slabs, t::kTenant, kSlot);
   }
-  std::uint32_t free() { return node.store.pools.free_count(kTenant, kSlot); }
+  std::uint32_t free() { return node.store.pools.free_count(t::kTenant, kSlot); }
   std::uint64_t generation(const SlotRef& slot) {
     return node.store.slabs.header(slot)->generation.load();
   }
-  Node node{16_MiB};
+  t::Node node{16_MiB};
 };
 
 }  // namespace
@@ -36,7 +34,7 @@ BOOST_AUTO_TEST_CASE(an_entry_takes_the_slot_that_was_lent_and_raises_its_genera
   BOOST_REQUIRE(lent);
   const SlotRef slot = lent->slot();
   const std::uint64_t raised = generation(slot);
-  ReserveItem item = node.item(key_of(2), kSlot);
+  ReserveItem item = node.item(t::key_of(2), kSlot);
   item.lent = std::move(lent);
   item = node.reserve(std::move(item));
   BOOST_TEST(item.slot == slot);
@@ -44,13 +42,13 @@ BOOST_AUTO_TEST_CASE(an_entry_takes_the_slot_that_was_lent_and_raises_its_genera
   item.lent = nullptr;
   BOOST_TEST(free() == before - 1);
   BOOST_TEST(node.fill(item));
-  BOOST_TEST(node.lease(key_of(2))->slot == slot);
+  BOOST_TEST(node.lease(t::key_of(2))->slot == slot);
 }
 
 BOOST_AUTO_TEST_CASE(without_an_entry_it_is_free_again_when_both_let_go) {
   const std::uint32_t before = free();
   auto lent = lend();
-  ReserveItem item = node.item(key_of(1), kSlot);
+  ReserveItem item = node.item(t::key_of(1), kSlot);
   item.lent = lent;
   item = node.reserve(std::move(item));
   BOOST_TEST((item.outcome == ReserveOutcome::kPresent));
@@ -76,7 +74,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lent_where_nothing_is_free) {
   while (auto lent = lend())
     all.push_back(std::move(lent));
   BOOST_TEST(free() == 0U);
-  BOOST_TEST(!LentSlot::lend(node.store.pools, node.store.slabs, kTenant, 128_KiB));
+  BOOST_TEST(!LentSlot::lend(node.store.pools, node.store.slabs, t::kTenant, 128_KiB));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
