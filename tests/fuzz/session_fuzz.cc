@@ -450,7 +450,7 @@ class Run : SessionFrames {
     LARDER_ASSERT(sim::held_in(node_->store()) == sim::Held{});
     LARDER_ASSERT(context.sessions.load() == 0);
     LARDER_ASSERT(context.pins.pot().taken() == 0);
-    LARDER_ASSERT(context.leased.taken() == 0);
+    LARDER_ASSERT(context.held.taken() == 0);
     LARDER_ASSERT(sim::whole_bytes(node_->store()) == node_->store().budget.ledger.used());
     node_->evict_all(now_);
     LARDER_ASSERT(node_->store().budget.ledger.used() == Bytes{0});
