@@ -116,7 +116,8 @@ class Client {
     std::string name = "larder-client";
     Duration deadline = std::chrono::seconds(1);  ///< without progress
     Duration connect_deadline = std::chrono::seconds(2);
-    /// Time that a waiting call polls before it sleeps; 0 never polls.
+    /// Time that a waiting call polls before it sleeps; a put over shared memory polls again
+    /// around the time at which its answer is due. 0 never polls.
     Duration spin = std::chrono::microseconds(50);
     bool verify = false;       ///< check the checksum of every shm get (tcp always checks)
     bool allow_attach = true;  ///< puts from unregistered memory may be read by the daemon in place
@@ -134,7 +135,8 @@ class Client {
   absl::StatusOr<NamespaceId> open_namespace(const NamespaceSpec& spec);
 
   /// Shared memory of `bytes` from a sealed memfd, registered: puts from inside it cost one copy.
-  /// Owned by the client and unmapped with it.
+  /// Owned by the client and unmapped with it. Zeroed. Takes its memory at once, in huge pages, as
+  /// far as the kernel has them; the rest when it is touched.
   absl::StatusOr<std::span<std::byte>> allocate_region(std::size_t bytes);
   /// Registers the caller's own memfd (sealed against shrinking, mapped at `memory`).
   absl::Status register_region(int memfd, std::span<std::byte> memory);

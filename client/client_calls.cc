@@ -6,6 +6,7 @@
 
 #include "client/client_impl.h"
 #include "client/milliseconds.h"
+#include "store/huge_pages.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 #include "transport/guarded_copy.h"
@@ -99,6 +100,7 @@ absl::StatusOr<std::span<std::byte>> Client::allocate_region(std::size_t bytes) 
   LARDER_ASSIGN_OR_RETURN(Region region, impl_->engine->with_regions([bytes](RegionTable& table) {
     return table.make({bytes});
   }));
+  fill_with_huge_pages(region.memfd.get(), region.base, {region.size});
   const std::span<std::byte> memory(region.base, region.size);
   LARDER_RETURN_IF_ERROR(announce(*impl_, std::move(region)));
   return memory;

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kOpenFilesWanted = 65'536;
+/// With less shared memory than this, small pages are the tails of a few slabs.
+constexpr std::uint64_t kTellsEnough = 256 << 20;
 /// Slabs that are not full, the reserve and the index come on top of the capacity.
 constexpr double kOverhead = 1.25;
 
@@ -75,13 +77,52 @@ std::string option(const std::vector<std::string>& options, const std::string& n
   return "";
 }
 
-Finding slab_pages(const HostFiles& files) {
+/// Linux made the first huge pages on demand in shared memory in 6.1.
+bool makes_huge_pages(const HostFiles& files) {
+  const std::string release = files.word("/proc/sys/kernel/osrelease").value_or("");
+  const std::vector<std::string> parts = absl::StrSplit(release, absl::ByAnyChar(".-"));
+  if (parts.size() < 2) return false;
+  const auto major = number(parts[0]);
+  const auto minor = number(parts[1]);
+  return major && minor && (*major > 6 || (*major == 6 && *minor >= 1));
+}
+
+/// Of a process's memory, in bytes: what /proc/PID/smaps_rollup says of `field`.
+std::optional<std::uint64_t> rolled_up(const HostFiles& files, const std::string& process,
+                                       const std::string& field) {
+  for (const std::string& line : files.lines("/proc/" + process + "/smaps_rollup")) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() < 2 || words[0] != field + ":") continue;
+    if (const auto kib = number(words[1])) return *kib * 1024;
+  }
+  return std::nullopt;
+}
+
+Finding slab_pages(const HostFiles& files, const std::string& process) {
   const char* const check = "slab_pages";
+  // What a daemon has says more than what a kernel could give.
+  const auto shared = rolled_up(files, process, "Pss_Shmem");
+  const auto huge = rolled_up(files, process, "ShmemPmdMapped");
+  if (process != "self" && shared && huge && *shared >= kTellsEnough) {
+    const std::string found = fmt::format("{} of {} of shared memory stand on huge pages",
+                                          mib(*huge), mib(*shared));
+    if (*huge >= *shared / 2) return fine(check, found);
+    return advice(check, found + ": its memory is in small pieces, or the kernel is before 6.1",
+                  "start larderd soon after the machine, or echo 1 > /proc/sys/vm/compact_memory "
+                  "before it");
+  }
   const std::string mode = option(shm_options(files).value_or(std::vector<std::string>{}), "huge");
   if (mode == "always" || mode == "within_size") {
     return fine(check, fmt::format("/dev/shm is mounted with huge={}", mode));
   }
-  return advice(check, "/dev/shm is mounted without huge pages; slabs use pages of 4 KiB",
+  const std::string knob = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+  const bool denied = chosen(files.text(knob).value_or("")) == "deny";
+  if (makes_huge_pages(files)) {
+    if (!denied) return fine(check, "larderd makes slabs of huge pages, as far as there are any");
+    return advice(check, "huge pages are denied in shared memory; slabs use pages of 4 KiB",
+                  "echo never > " + knob + ", before larderd starts");
+  }
+  return advice(check, "a kernel before 6.1 makes slabs of pages of 4 KiB",
                 "mount -o remount,huge=within_size /dev/shm, before larderd starts");
 }
 
@@ -175,7 +216,7 @@ Finding locked_memory(const HostFiles& files, Bytes capacity, const std::string&
 
 Findings look_at_memory(const HostFiles& files, Bytes capacity, const std::string& process) {
   return {
-      huge_pages(files),         slab_pages(files),       swap(files),
+      huge_pages(files),         slab_pages(files, process),       swap(files),
       shm(files, capacity),      cgroup(files, capacity), locked_memory(files, capacity, process),
       open_files(files, process)};
 }

@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "store/assert.h"
+#include "store/huge_pages.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 
@@ -132,7 +133,7 @@ absl::StatusOr<SlabFileHeader> read_file_header(const std::string& path) {
 // -- MappedFile ----------------------------------------------------------------------------------
 
 absl::StatusOr<MappedFile> MappedFile::map(int fd, const std::string& path, Bytes length) {
-  void* data = ::mmap(nullptr, length.count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* data = map_at_huge_page(length, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
   if (data == MAP_FAILED) {
     const int error = errno;
     ::close(fd);
@@ -145,19 +146,26 @@ absl::StatusOr<MappedFile> MappedFile::map(int fd, const std::string& path, Byte
 absl::StatusOr<MappedFile> MappedFile::make(const std::string& path, Bytes length) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
   if (fd < 0) return error_of(path, "create", errno);
+  absl::StatusOr<MappedFile> made = allocate(fd, path, length);
+  if (!made.ok()) ::unlink(path.c_str());
+  return made;
+}
+
+/// Owns `fd`. Huge pages first; every byte that has none of them gets a small one, or it fails.
+absl::StatusOr<MappedFile> MappedFile::allocate(int fd, const std::string& path, Bytes length) {
+  if (::ftruncate(fd, static_cast<off_t>(length.count)) != 0) {
+    const int error = errno;
+    ::close(fd);
+    return error_of(path, "set the length of", error);
+  }
+  LARDER_ASSIGN_OR_RETURN(MappedFile mapped, map(fd, path, length));
+  fill_with_huge_pages(fd, mapped.data(), length);
   int error = 0;
   do {
     error = ::posix_fallocate(fd, 0, static_cast<off_t>(length.count));
   } while (error == EINTR);
-  if (error != 0) {
-    absl::Status status =
-        error == ENOSPC ? no_space(path, length) : error_of(path, "allocate", error);
-    ::close(fd);
-    ::unlink(path.c_str());
-    return status;
-  }
-  auto mapped = map(fd, path, length);
-  if (!mapped.ok()) ::unlink(path.c_str());
+  if (error == ENOSPC) return no_space(path, length);
+  if (error != 0) return error_of(path, "allocate", error);
   return mapped;
 }
 

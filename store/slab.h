@@ -17,8 +17,9 @@ namespace larder {
 /// destroyed. Move-only.
 class MappedFile {
  public:
-  /// Makes `path` anew, allocates its blocks and maps it. RESOURCE_EXHAUSTED naming the path, what
-  /// it needs and what is free; other errors by errno. Nothing is left behind on failure. Blocks.
+  /// Makes `path` anew, allocates its memory (in huge pages as far as the kernel has them) and maps
+  /// it. RESOURCE_EXHAUSTED naming the path, what it needs and what is free; other errors by errno.
+  /// Nothing is left behind on failure. Blocks.
   static absl::StatusOr<MappedFile> make(const std::string& path, Bytes length);
   /// Maps an existing file of exactly `length`; DATA_LOSS when it has another, is missing, or is no
   /// file; other errors say nothing about the file.
@@ -39,6 +40,7 @@ class MappedFile {
  private:
   MappedFile(int fd, std::byte* data, Bytes length) : fd_(fd), data_(data), length_(length) {}
   static absl::StatusOr<MappedFile> map(int fd, const std::string& path, Bytes length);
+  static absl::StatusOr<MappedFile> allocate(int fd, const std::string& path, Bytes length);
 
   int fd_ = -1;
   std::byte* data_ = nullptr;

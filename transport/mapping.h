@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+#include "store/huge_pages.h"
+
 namespace larder {
 
 /// Owns one mmap()ed range. Move-only.
@@ -14,7 +16,7 @@ class Mapping {
   Mapping() = default;
   /// MAP_SHARED of `length` bytes of `fd` from its start; invalid (errno says why) on failure.
   Mapping(int fd, std::size_t length, int protection) : length_(length) {
-    void* at = ::mmap(nullptr, length, protection, MAP_SHARED, fd, 0);
+    void* at = map_at_huge_page({length}, protection, MAP_SHARED, fd);
     if (at != MAP_FAILED) data_ = static_cast<std::byte*>(at);
   }
   Mapping(Mapping&& other) noexcept

@@ -42,9 +42,9 @@ struct Host {
             locked + " bytes\nMax open files            1024                 " + files +
             " files\n");
   }
-  Finding look(const std::string& check) const {
+  Finding look(const std::string& check, const std::string& process = "self") const {
     const HostFiles files(directory.path());
-    Findings all = look_at_memory(files, 2_GiB, "self");
+    Findings all = look_at_memory(files, 2_GiB, process);
     const Findings machine = look_at_machine(files);
     all.insert(all.end(), machine.begin(), machine.end());
     const auto found = std::find_if(all.begin(), all.end(),
@@ -53,7 +53,9 @@ struct Host {
     BOOST_TEST((found->level == Level::kOk) == found->action.empty());
     return *found;
   }
-  Level level(const std::string& check) const { return look(check).level; }
+  Level level(const std::string& check, const std::string& process = "self") const {
+    return look(check, process).level;
+  }
 };
 
 }  // namespace
@@ -146,14 +148,46 @@ BOOST_AUTO_TEST_CASE(a_small_dev_shm_is_a_problem) {
 BOOST_AUTO_TEST_CASE(pages_and_the_governor_are_advice) {
   Host host;
   host.put("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
-  host.put("proc/self/mounts", "tmpfs /dev/shm tmpfs rw 0 0\n");
   host.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
   BOOST_TEST(host.level("huge_pages") == Level::kAdvice);
-  BOOST_TEST(host.level("slab_pages") == Level::kAdvice);
   BOOST_TEST(host.level("cpu_governor") == Level::kOk);
 
   host.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
   BOOST_TEST(host.level("cpu_governor") == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(slabs_get_huge_pages_from_the_mount_or_from_the_kernel) {
+  Host host;
+  BOOST_TEST(host.level("slab_pages") == Level::kOk);
+  host.put("proc/self/mounts", "tmpfs /dev/shm tmpfs rw 0 0\n");
+  BOOST_TEST(host.level("slab_pages") == Level::kAdvice);  // a kernel that does not tell
+  for (const char* old : {"5.15.0-91-generic\n", "6.0.19\n", "x\n", "6\n"}) {
+    host.put("proc/sys/kernel/osrelease", old);
+    BOOST_TEST(host.level("slab_pages") == Level::kAdvice);
+  }
+  for (const char* good : {"6.1.0-18-amd64\n", "6.18.44\n", "7.0\n"}) {
+    host.put("proc/sys/kernel/osrelease", good);
+    BOOST_TEST(host.level("slab_pages") == Level::kOk);
+  }
+  host.put("sys/kernel/mm/transparent_hugepage/shmem_enabled",
+           "always within_size advise never [deny] force\n");
+  BOOST_TEST(host.level("slab_pages") == Level::kAdvice);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_daemon_has_of_huge_pages_says_more_than_what_a_kernel_could_give) {
+  Host host;
+  const auto rollup = [&host](int shared_mib, int huge_mib) {
+    host.put("proc/77/smaps_rollup",
+             "55d-7ff ---p 00000000 00:00 0 [rollup]\nRss: 9 kB\nPss_Shmem:   " +
+                 std::to_string(shared_mib * 1024) + " kB\nShmemPmdMapped:    " +
+                 std::to_string(huge_mib * 1024) + " kB\n");
+  };
+  rollup(1024, 1000);
+  BOOST_TEST(host.level("slab_pages", "77") == Level::kOk);
+  rollup(1024, 10);
+  BOOST_TEST(host.level("slab_pages", "77") == Level::kAdvice);
+  rollup(100, 0);  // too little to tell: what the mount says
+  BOOST_TEST(host.level("slab_pages", "77") == Level::kOk);
 }
 
 BOOST_AUTO_TEST_CASE(limits_count_when_something_needs_them) {
