@@ -115,7 +115,7 @@ void GetOp::verified(bool good) {
 
 void GetOp::answer() {
   wire::GetReply body;
-  body.set_residence_ns(static_cast<std::uint64_t>((session_.now() - began_).count()));
+  body.set_residence_ns(static_cast<std::uint64_t>((larder::now() - began_).count()));
   next_ = 0;
   offset_ = 0;
   if (session_.shm()) {

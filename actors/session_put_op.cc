@@ -245,12 +245,13 @@ void PutOp::commit() {
 void PutOp::answer() {
   if (state_ == State::kAnswered) return;
   state_ = State::kAnswered;
+  const Duration residence = larder::now() - began_;  // the turn's last slice included
   wire::PutReply body;
-  body.set_residence_ns(static_cast<std::uint64_t>((session_.now() - began_).count()));
+  body.set_residence_ns(static_cast<std::uint64_t>(residence.count()));
   batch_.count_results();
   const std::vector<wire::PutResult> results = batch_.results();
   session_.reply(FrameType::kPut, options_.id, body, std::as_bytes(std::span(results)));
-  session_.node().metrics.times.add(Operation::kPut, session_.shm(), larder::now() - began_);
+  session_.node().metrics.times.add(Operation::kPut, session_.shm(), residence);
 }
 
 void PutOp::on_time(Time now) {

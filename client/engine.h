@@ -107,6 +107,11 @@ class Engine {
   void run_loop(Lock& lock, const OperationPtr& op);
 
   // engine_drive.cc: the socket
+  struct Wait {
+    Time until;
+    bool polls;
+  };
+  Wait wait_for(const Operation& op, Time since, Time now) const;
   void drive(Lock& lock, const OperationPtr& op);
   void let_in(Lock& lock);
   void drive_background(Lock& lock, Time until);

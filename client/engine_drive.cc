@@ -20,33 +20,51 @@ constexpr std::size_t kRest = 128 << 10;
 /// With less payload than this queued, the next chunk is made: more than about one would leave the
 /// cache between its checksum and the socket.
 constexpr std::size_t kSendAhead = 128 << 10;
+/// How long before an answer is due its caller is woken: it takes that long on a virtual machine.
+constexpr Duration kWakeMargin = std::chrono::microseconds(200);
+/// An answer may be late by this part of the time that it takes before its caller sleeps again.
+constexpr int kLateShare = 4;
 /// A lease's end may travel so much later, with the next frame.
 constexpr Duration kReleaseDelay = std::chrono::milliseconds(10);
 
 }  // namespace
 
+/// Until when a caller polls that waits for `op`, nothing having come since `since`; before the
+/// answer is due it sleeps for all but kWakeMargin: see CopyPace.
+Engine::Wait Engine::wait_for(const Operation& op, Time since, Time now) const {
+  const Duration spin = options_.spin;
+  if (spin == Duration(0)) return {.until = next_due_, .polls = false};
+  if (now < since + spin) return {.until = since + spin, .polls = true};
+  const Time due = op.answer_due;
+  if (now < due - kWakeMargin) return {.until = due - kWakeMargin, .polls = false};
+  const Duration late = std::max<Duration>(spin, (due - since) / kLateShare);
+  if (now < due + late) return {.until = due + late, .polls = true};
+  return {.until = next_due_, .polls = false};
+}
+
 void Engine::drive(Lock& lock, const OperationPtr& op) {
   driver_ = op.get();
-  Time spin_until = monotonic_now() + options_.spin;
+  Time active = monotonic_now();
   while (!op->retired && link_ != nullptr && driver_ == op.get() && !op->wants_work()) {
     pumping_ = true;
     take_submitted();
     if (link_ == nullptr) break;
     const Time now = monotonic_now();
     if (pump(now)) {
-      spin_until = now + options_.spin;
+      active = now;
       let_in(lock);
       continue;
     }
     expire(now);
     if (op->retired || link_ == nullptr || op->wants_work()) continue;
-    if (now < spin_until) {
+    const Wait wait = wait_for(*op, active, now);
+    if (wait.polls) {
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
-      continue;
+    } else {
+      poll_unlocked(lock, wait.until);
     }
-    poll_unlocked(lock, next_due_);
   }
   stop_pumping();
   if (driver_ != op.get()) return;
@@ -118,11 +136,12 @@ void Engine::poll_unlocked(Lock& lock, Time until) {
   pollfd entries[] = {{link->fd(), events, 0}, {wake.get(), POLLIN, 0}};
   const Duration left =
       std::clamp<Duration>(until - monotonic_now(), Duration(0), std::chrono::seconds(60));
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
   polls = true;
   driver_until_ = until;
   lock.unlock();
-  const int ready = poll(entries, 2, static_cast<int>(ms));
+  const int ready = ppoll(entries, 2, &limit, nullptr);
   lock.lock();
   polls = false;
   eventfd_t count = 0;

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 
+#include "client/copy_pace.h"
 #include "client/regions.h"
 #include "store/types.h"
 #include "transport/control_page.h"
@@ -34,6 +35,7 @@ struct Counters {
 struct Shared {
   RegionTable regions;
   Staging staging;
+  CopyPace pace;
   Counters counters;
   std::atomic<std::uint64_t> last_frame_id{0};  ///< of any thread
   bool allow_attach = true;

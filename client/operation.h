@@ -76,6 +76,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   absl::StatusCode give_up_after_work = absl::StatusCode::kOk;
   std::uint64_t link_serial = 0;
   Time progress;
+  Time answer_due;  ///< when the daemon will have copied what it was told of
   std::condition_variable wake;
   /// Set while working to make work() return early.
   std::atomic<bool> abandon{false};

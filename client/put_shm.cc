@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/call.h"
+#include "client/clock.h"
 #include "client/milliseconds.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
@@ -170,9 +171,17 @@ absl::Status ShmPut::send_frame(Link& link, std::uint32_t word) {
   const std::uint64_t next = next_frame_id(link);
   link.page().activate(word, next);
   LARDER_RETURN_IF_ERROR(send_call(link, {.head = std::move(head)}, next));
+  answer_due = monotonic_now() + shared_->pace.expected(sent_bytes());
   frame_ = next;
   step_ = Step::kSent;
   return absl::OkStatus();
+}
+
+std::uint64_t ShmPut::sent_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t key : sent_keys_)
+    bytes += request_.buffers.length(key);
+  return bytes;
 }
 
 std::vector<wire::PutSource> ShmPut::sources_of_batch() {
@@ -234,10 +243,14 @@ bool ShmPut::read_reply(const FrameReader::Frame& frame) {
     finish_with(absl::StatusCode::kInternal, "the reply has another number of results than keys");
     return false;
   }
+  std::uint64_t copied = 0;
   for (std::size_t n = 0; n < results.size(); ++n) {
     completion_.keys[sent_keys_[n]] = results[n];
-    if (results[n] == KeyStatus::kOk) completion_.bytes += request_.buffers.length(sent_keys_[n]);
+    if (results[n] == KeyStatus::kOk) copied += request_.buffers.length(sent_keys_[n]);
   }
+  completion_.bytes += copied;
+  // Of blocks that were there already nothing is learnt.
+  if (copied == sent_bytes()) shared_->pace.learn(copied, Duration(reply.residence_ns()));
   return true;
 }
 

@@ -65,6 +65,7 @@ class ShmPut final : public Operation {
   std::vector<wire::PutSource> sources_of_batch();
   std::vector<std::byte> make_frame(std::uint32_t word,
                                     const std::vector<wire::PutSource>& sources) const;
+  std::uint64_t sent_bytes() const;
   bool read_reply(const FrameReader::Frame& frame);
   void drop_staging(Link* link);
   void end();

@@ -10,23 +10,43 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "store/huge_pages.h"
+#include "transport/socket.h"
 
 namespace larder {
 namespace {
 
-constexpr std::uint64_t kHugePageKib = 2048;
+constexpr std::uint64_t kHugePageKib = kHugePage.count >> 10;
+
+/// As mmap() answers.
+void* map_pages(Bytes length, BenchArea::Pages pages) {
+  constexpr int kReadWrite = PROT_READ | PROT_WRITE;
+  if (pages == BenchArea::Pages::kSharedHuge) {
+    const Fd file(memfd_create("larder-bench", MFD_CLOEXEC));
+    if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(length.count)) != 0) {
+      return MAP_FAILED;
+    }
+    void* const memory = map_at_huge_page(length, kReadWrite, MAP_SHARED, file.get());
+    if (memory != MAP_FAILED) fill_with_huge_pages(file.get(), memory, length);
+    return memory;
+  }
+  const int kind = pages == BenchArea::Pages::kPrivate ? MAP_PRIVATE : MAP_SHARED;
+  void* const memory =
+      mmap(nullptr, length.count, kReadWrite, kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) madvise(memory, length.count, MADV_NOHUGEPAGE);
+  return memory;
+}
 
 }  // namespace
 
 absl::StatusOr<BenchArea> BenchArea::make(std::size_t bytes, Pages pages) {
-  const int kind = pages == Pages::kPrivate ? MAP_PRIVATE : MAP_SHARED;
-  void* memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = map_pages({bytes}, pages);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(
         fmt::format("{} bytes of memory: {}", bytes, std::strerror(errno)));
   }
-  madvise(memory, bytes, pages == Pages::kSharedHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   BenchArea area;
   area.bytes_ = {static_cast<std::byte*>(memory), bytes};
   std::memset(memory, 0x5a, bytes);
@@ -45,6 +65,7 @@ BenchArea::~BenchArea() {
 }
 
 bool BenchArea::is_huge(std::span<const std::byte> bytes) {
+  *static_cast<const volatile std::byte*>(bytes.data());  // what nobody touched is not mapped yet
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
   std::ifstream maps("/proc/self/smaps");
   std::string line;

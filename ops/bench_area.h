@@ -8,7 +8,7 @@
 namespace larder {
 
 /// Memory for a benchmark, touched before use so that no page fault is measured. Private pages, or
-/// shared ones (as slabs are), of 4 KiB each; or shared ones that the kernel may make huge.
+/// shared ones, of 4 KiB each; or shared huge ones, as slabs have them.
 class BenchArea {
  public:
   enum class Pages : unsigned char { kPrivate, kShared, kSharedHuge };

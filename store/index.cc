@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,30 +24,41 @@ std::uint32_t pack_group_rank(const BlockKey& key) {
   return static_cast<std::uint32_t>(key.group.value()) << 16 | key.rank.value();
 }
 
-std::uint64_t hash_of(std::uint64_t ns, std::uint64_t high, std::uint64_t low,
-                      std::uint32_t group_rank) {
-  std::uint64_t h = low ^ std::rotl(high * 0x9e3779b97f4a7c15ULL, 32) ^ ns * 0xbf58476d1ce4e5b9ULL ^
-                    (group_rank + 1ULL) * 0x94d049bb133111ebULL;
-  h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
-  h ^= h >> 33;
-  h *= 0xc4ceb9fe1a85ec53ULL;
-  return h ^ h >> 33;
+/// Both halves of a product: each bit of it depends on every bit of both, as wyhash has it.
+std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = Wide{a} * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-std::uint64_t hash_of(const BlockKey& key) {
-  return hash_of(key.ns.value(), key.hash.high, key.hash.low, pack_group_rank(key));
+std::array<std::uint64_t, 3> draw_seed() {
+  std::random_device drawn;
+  const auto word = [&drawn] { return std::uint64_t{drawn()} << 32 | drawn(); };
+  return {word(), word(), word() | 1};
 }
 
 }  // namespace
 
 Index::Index(QuiescenceDomain& domain)
     : domain_(domain),
+      seed_(draw_seed()),
       chunks_(std::make_unique<std::array<std::atomic<Entry*>, kChunksMax>>()),
       use_chunks_(std::make_unique<std::array<std::atomic<UseTicks*>, kChunksMax>>()),
       current_(std::make_unique<SlotTable>(kInitialBits)) {
   memory_.store(current_->memory().count, std::memory_order_relaxed);
   publish(current_.get(), nullptr);
+}
+
+/// Where a key stands in the tables. Secrets of this index are in it, so that nobody can choose
+/// keys that meet.
+std::uint64_t Index::position_of(std::uint64_t ns, std::uint64_t high, std::uint64_t low,
+                                 std::uint32_t group_rank) const {
+  const std::uint64_t hash = fold(low ^ seed_[0], high ^ seed_[1]);
+  return fold(hash ^ ns << 32 ^ group_rank, seed_[2]);
+}
+
+std::uint64_t Index::position_of(const BlockKey& key) const {
+  return position_of(key.ns.value(), key.hash.high, key.hash.low, pack_group_rank(key));
 }
 
 // -- readers -------------------------------------------------------------------------------------
@@ -63,10 +75,12 @@ UseTick Index::last_use(EntryId id) const {
 
 bool Index::has_key(EntryId id, const BlockKey& key) const {
   const Entry& e = entry(id);
-  return e.hash_low.load(std::memory_order_relaxed) == key.hash.low &&
-         e.hash_high.load(std::memory_order_relaxed) == key.hash.high &&
-         e.ns.load(std::memory_order_relaxed) == key.ns.value() &&
-         e.group_rank.load(std::memory_order_relaxed) == pack_group_rank(key);
+  const std::uint64_t differs =
+      (e.hash_low.load(std::memory_order_relaxed) ^ key.hash.low) |
+      (e.hash_high.load(std::memory_order_relaxed) ^ key.hash.high) |
+      (e.ns.load(std::memory_order_relaxed) ^ key.ns.value()) |
+      (e.group_rank.load(std::memory_order_relaxed) ^ pack_group_rank(key));
+  return differs == 0;  // one branch that is always right, not four
 }
 
 EntryId Index::find_in(const SlotTable& table, std::uint64_t hash, const BlockKey& key) const {
@@ -89,7 +103,7 @@ EntryId Index::probe(const Tables& tables, std::uint64_t hash, const BlockKey& k
 }
 
 EntryId Index::find(const BlockKey& key) const {
-  return probe(*tables_.load(std::memory_order_acquire), hash_of(key), key);
+  return probe(*tables_.load(std::memory_order_acquire), position_of(key), key);
 }
 
 void Index::find_many(std::span<const BlockKey> keys, std::span<EntryId> out) const {
@@ -102,25 +116,21 @@ void Index::find_many(std::span<const BlockKey> keys, std::span<EntryId> out) co
   for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
     const std::size_t count = std::min(kGroup, keys.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = hash_of(keys[begin + i]);
+      hashes[i] = position_of(keys[begin + i]);
       table.prefetch(hashes[i]);
       if (tables.old != nullptr) tables.old->prefetch(hashes[i]);
     }
     for (std::size_t i = 0; i < count; ++i) {
       // The first slot with the right tag nearly always names the entry.
-      std::uint32_t at = table.home(hashes[i]);
-      std::uint32_t slot = table.load(at);
-      while (slot != SlotTable::kEmpty && !SlotTable::tag_matches(slot, hashes[i])) {
-        at = table.next(at);
-        slot = table.load(at);
-      }
-      slots[i] = slot;
-      if (slot != SlotTable::kEmpty) __builtin_prefetch(&entry(SlotTable::entry_of(slot)));
+      slots[i] = table.find_tag(hashes[i]);
+      if (slots[i] != SlotTable::kEmpty) __builtin_prefetch(&entry(SlotTable::entry_of(slots[i])));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const BlockKey& key = keys[begin + i];
       if (slots[i] != SlotTable::kEmpty && has_key(SlotTable::entry_of(slots[i]), key)) {
         out[begin + i] = SlotTable::entry_of(slots[i]);
+      } else if (slots[i] == SlotTable::kEmpty && tables.old == nullptr) {
+        out[begin + i] = kNoEntry;
       } else {
         out[begin + i] = probe(tables, hashes[i], key);
       }
@@ -168,9 +178,9 @@ Entry& Index::mutable_entry(EntryId id) {
 
 std::uint64_t Index::position_of(EntryId id) const {
   const Entry& e = entry(id);
-  return hash_of(e.ns.load(std::memory_order_relaxed), e.hash_high.load(std::memory_order_relaxed),
-                 e.hash_low.load(std::memory_order_relaxed),
-                 e.group_rank.load(std::memory_order_relaxed));
+  return position_of(
+      e.ns.load(std::memory_order_relaxed), e.hash_high.load(std::memory_order_relaxed),
+      e.hash_low.load(std::memory_order_relaxed), e.group_rank.load(std::memory_order_relaxed));
 }
 
 absl::StatusOr<EntryId> Index::take_entry() {
@@ -216,7 +226,7 @@ absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
   e.lineage.store(0, std::memory_order_relaxed);
   word.state = state;
   e.word.store(word.pack(), std::memory_order_release);
-  current_->place(hash_of(key), *id);
+  current_->place(position_of(key), *id);
   size_.fetch_add(1, std::memory_order_relaxed);
   migrate(kMigrateSlots);
   grow_if_full();

@@ -175,6 +175,9 @@ class Index {
   EntryId find_in(const SlotTable& table, std::uint64_t position, const BlockKey& key) const;
   EntryId probe(const Tables& tables, std::uint64_t position, const BlockKey& key) const;
   absl::StatusOr<EntryId> take_entry();
+  std::uint64_t position_of(std::uint64_t ns, std::uint64_t high, std::uint64_t low,
+                            std::uint32_t group_rank) const;
+  std::uint64_t position_of(const BlockKey& key) const;
   std::uint64_t position_of(EntryId id) const;
   void publish(SlotTable* current, SlotTable* old);
   void grow_if_full();
@@ -182,6 +185,7 @@ class Index {
   void recycle();
 
   QuiescenceDomain& domain_;
+  const std::array<std::uint64_t, 3> seed_;  ///< secrets of position_of()
   std::atomic<Tables*> tables_{nullptr};
   std::unique_ptr<std::array<std::atomic<Entry*>, kChunksMax>> chunks_;
   std::unique_ptr<std::array<std::atomic<UseTicks*>, kChunksMax>> use_chunks_;
