@@ -104,8 +104,8 @@ Finding slab_pages(const HostFiles& files, const std::string& process) {
   const auto shared = rolled_up(files, process, "Pss_Shmem");
   const auto huge = rolled_up(files, process, "ShmemPmdMapped");
   if (process != "self" && shared && huge && *shared >= kTellsEnough) {
-    const std::string found = fmt::format("{} of {} of shared memory stand on huge pages",
-                                          mib(*huge), mib(*shared));
+    const std::string found =
+        fmt::format("{} of {} of shared memory stand on huge pages", mib(*huge), mib(*shared));
     if (*huge >= *shared / 2) return fine(check, found);
     return advice(check, found + ": its memory is in small pieces, or the kernel is before 6.1",
                   "start larderd soon after the machine, or echo 1 > /proc/sys/vm/compact_memory "
@@ -215,10 +215,13 @@ Finding locked_memory(const HostFiles& files, Bytes capacity, const std::string&
 }  // namespace
 
 Findings look_at_memory(const HostFiles& files, Bytes capacity, const std::string& process) {
-  return {
-      huge_pages(files),         slab_pages(files, process),       swap(files),
-      shm(files, capacity),      cgroup(files, capacity), locked_memory(files, capacity, process),
-      open_files(files, process)};
+  return {huge_pages(files),
+          slab_pages(files, process),
+          swap(files),
+          shm(files, capacity),
+          cgroup(files, capacity),
+          locked_memory(files, capacity, process),
+          open_files(files, process)};
 }
 
 }  // namespace larder

@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(what_a_daemon_has_of_huge_pages_says_more_than_what_a_kerne
   const auto rollup = [&host](int shared_mib, int huge_mib) {
     host.put("proc/77/smaps_rollup",
              "55d-7ff ---p 00000000 00:00 0 [rollup]\nRss: 9 kB\nPss_Shmem:   " +
-                 std::to_string(shared_mib * 1024) + " kB\nShmemPmdMapped:    " +
-                 std::to_string(huge_mib * 1024) + " kB\n");
+                 std::to_string(shared_mib * 1024) +
+                 " kB\nShmemPmdMapped:    " + std::to_string(huge_mib * 1024) + " kB\n");
   };
   rollup(1024, 1000);
   BOOST_TEST(host.level("slab_pages", "77") == Level::kOk);
