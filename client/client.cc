@@ -197,6 +197,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::connect(Options options) {
     const char* named = std::getenv("LARDER_TLS_CA");  // NOLINT(concurrency-mt-unsafe)
     if (named != nullptr) options.tls_ca = named;
   }
+  const char* plain = std::getenv("LARDER_PLAIN_TOKEN");  // NOLINT(concurrency-mt-unsafe)
+  options.plain_token = options.plain_token || (plain != nullptr && std::string_view(plain) == "1");
   std::shared_ptr<const TlsContext> tls;
   if (!options.tls_ca.empty() && !address.is_unix()) {
     LARDER_ASSIGN_OR_RETURN(tls, TlsContext::client(options.tls_ca));

@@ -109,6 +109,8 @@ class Client {
     std::string server = {};
     Transport transport = Transport::kAuto;  ///< kShm over a unix socket, else kTcp
     std::string token = {};
+    /// The token may leave this host without TLS. $LARDER_PLAIN_TOKEN=1 says so, too.
+    bool plain_token = false;
     /// PEM file of who vouches for larderd's certificate (or that certificate itself), "system" for
     /// what this machine trusts: TCP speaks TLS 1.3. Empty: $LARDER_TLS_CA, else no TLS.
     std::string tls_ca = {};
@@ -124,7 +126,8 @@ class Client {
   };
 
   /// Connects within `connect_deadline`. UNAVAILABLE (nobody there), UNAUTHENTICATED,
-  /// INVALID_ARGUMENT (kShm over tcp, too).
+  /// INVALID_ARGUMENT (kShm over tcp, too), FAILED_PRECONDITION (a token would leave this host in
+  /// plain).
   /// With TLS UNAUTHENTICATED also when larderd cannot prove its name.
   static absl::StatusOr<std::unique_ptr<Client>> connect(Options options);
   ~Client();
@@ -261,6 +264,13 @@ class Client {
   struct ServerStats {
     std::vector<std::pair<std::string, double>> values;
     std::string version, policy, node;
+    /// Where there are tokens: for an administrator all tenants, else the session's own.
+    struct TenantRow {
+      std::string tenant;
+      std::uint64_t used_bytes = 0, quota_bytes = 0;  ///< of slots; quota 0: no limit
+      std::uint64_t sessions = 0, pinned_bytes = 0, held_bytes = 0;
+    };
+    std::vector<TenantRow> tenants;
   };
   absl::StatusOr<ServerStats> server_stats();
 

@@ -202,6 +202,7 @@ HandshakePlan Engine::make_plan() const {
   plan.tls = tls_;
   plan.tls_name = options_.tls_name;
   plan.token = options_.token;
+  plan.plain_token = options_.plain_token;
   plan.name = options_.name;
   plan.want_shm = address_.is_unix() && options_.transport != Client::Transport::kTcp;
   plan.probe_address = reinterpret_cast<std::uintptr_t>(&probe_value_);

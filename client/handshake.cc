@@ -207,6 +207,13 @@ absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Share
                                     "LARDER_SERVER",
                                     plan.address.text(), std::string(fd.status().message())));
   }
+  if (!plan.token.empty() && !plan.tls && !plan.plain_token && leaves_host(fd->get())) {
+    return absl::FailedPreconditionError(fmt::format(
+        "token: not sent to {}: without TLS everybody on the way could read it; name who vouches "
+        "for larderd's certificate in LARDER_TLS_CA, or set LARDER_PLAIN_TOKEN=1 where the network "
+        "is trusted",
+        plan.address.text()));
+  }
   std::unique_ptr<ByteStream> stream;
   if (plan.tls && !plan.address.is_unix()) {
     LARDER_ASSIGN_OR_RETURN(stream, encrypt(plan, fd->get(), end));

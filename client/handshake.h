@@ -27,6 +27,7 @@ struct HandshakePlan {
   std::shared_ptr<const TlsContext> tls;  ///< null: none; never over a unix socket
   std::string tls_name;                   ///< that the server must prove; empty: the address's host
   std::string token;
+  bool plain_token = false;  ///< may leave this host without TLS
   std::string name;
   bool want_shm = false;
   std::uint64_t probe_address = 0;  ///< of eight bytes of ours
@@ -37,7 +38,8 @@ struct HandshakePlan {
 
 /// Connects, says Hello, opens the namespaces and registers the regions, all within `deadline`.
 /// Blocks; any thread (`shared` is only remembered). UNAVAILABLE names the address and the remedy;
-/// PERMISSION_DENIED the default address's directory, when it is not this user's or root's alone.
+/// PERMISSION_DENIED the default address's directory, when it is not this user's or root's alone;
+/// FAILED_PRECONDITION when the token would leave this host without TLS: it has not been sent.
 absl::StatusOr<std::unique_ptr<Link>> open_link(const HandshakePlan& plan, Shared& shared,
                                                 Duration deadline);
 

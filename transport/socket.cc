@@ -187,6 +187,29 @@ absl::StatusOr<std::uint16_t> local_port(int fd) {
   return absl::InvalidArgumentError("local_port of a socket that is not TCP");
 }
 
+bool leaves_host(int fd) {
+  sockaddr_storage own{};
+  sockaddr_storage other{};
+  socklen_t own_length = sizeof own;
+  socklen_t other_length = sizeof other;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) != 0 ||
+      getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_length) != 0) {
+    return true;
+  }
+  if (other.ss_family == AF_INET) {
+    const in_addr_t to = reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr;
+    const in_addr_t from = reinterpret_cast<const sockaddr_in&>(own).sin_addr.s_addr;
+    return ntohl(to) >> 24 != IN_LOOPBACKNET && to != from;
+  }
+  if (other.ss_family == AF_INET6) {
+    const in6_addr& to = reinterpret_cast<const sockaddr_in6&>(other).sin6_addr;
+    const in6_addr& from = reinterpret_cast<const sockaddr_in6&>(own).sin6_addr;
+    const bool mapped = IN6_IS_ADDR_V4MAPPED(&to) && to.s6_addr[12] == IN_LOOPBACKNET;
+    return !IN6_IS_ADDR_LOOPBACK(&to) && !mapped && !IN6_ARE_ADDR_EQUAL(&to, &from);
+  }
+  return other.ss_family != AF_UNIX;
+}
+
 absl::StatusOr<Fd> connect_to(const Address& address, Duration deadline) {
   if (address.is_unix()) {
     LARDER_ASSIGN_OR_RETURN(const sockaddr_un to, unix_address(address.path));

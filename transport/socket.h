@@ -58,6 +58,9 @@ absl::StatusOr<Address> parse_address(std::string_view text);
 absl::StatusOr<Fd> listen_on(const Address& address, int backlog = 256);
 /// Port that a TCP listener got (0 was asked for).
 absl::StatusOr<std::uint16_t> local_port(int fd);
+/// Whether what a connected socket sends leaves this host, as far as addresses tell: TCP, to
+/// neither loopback nor an address that is its own, too.
+bool leaves_host(int fd);
 /// A connected non-blocking socket; blocks up to `deadline` (name resolution apart). UNAVAILABLE
 /// when nobody is there, DEADLINE_EXCEEDED.
 absl::StatusOr<Fd> connect_to(const Address& address, Duration deadline);

@@ -3,11 +3,13 @@
 #include <thread>
 
 #include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
 
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 #include "tests/faults/private_space.h"
 #include "tests/faults/process_figures.h"
+#include "transport/socket.h"
 
 namespace larder::lost_host_test {
 
@@ -62,7 +64,11 @@ BOOST_AUTO_TEST_CASE(its_holds_go_within_the_heartbeat_and_its_calls_end_at_thei
   sim::Batch batch(spec, 1, kBlocks, kBytes);
   sim::check_all(bystander->put(ns, batch.keys, batch.sources, {}), kBlocks, KeyStatus::kOk);
   sim::Batch far_batch(spec, 1, kBlocks, kBytes);
-  FarClient far(*hosts, {.server = address, .token = "far-away-token-0001", .deadline = kDeadline},
+  FarClient far(*hosts,
+                {.server = address,
+                 .token = "far-away-token-0001",
+                 .plain_token = true,
+                 .deadline = kDeadline},
                 spec, far_batch);
   sim::check_all(far.client->get(far.ns, far_batch.keys, far_batch.targets, {}), kBlocks,
                  KeyStatus::kOk);
@@ -88,6 +94,30 @@ BOOST_AUTO_TEST_CASE(its_holds_go_within_the_heartbeat_and_its_calls_end_at_thei
   const Completion put = far.client->put(far.ns, far_batch.keys, far_batch.sources, {});
   BOOST_TEST((put.code != absl::StatusCode::kOk));
   BOOST_TEST((std::chrono::steady_clock::now() - again < seconds(4)));
+}
+
+BOOST_AUTO_TEST_CASE(a_token_does_not_leave_the_host_in_plain) {
+  const auto hosts = sim::TwoHosts::make();
+  if (!hosts) return;
+  const std::string address = std::string(sim::TwoHosts::kHere) + ":7440";
+  const Fd listener = *listen_on(*parse_address(address));
+  absl::Status refused;
+  std::thread([&] {
+    hosts->enter_there();
+    refused = Client::connect({.server = address, .token = "far-away-token-0001"}).status();
+  }).join();
+  BOOST_TEST((refused.code() == absl::StatusCode::kFailedPrecondition), refused);
+  BOOST_TEST(refused.message().find("LARDER_TLS_CA") != absl::string_view::npos, refused);
+  BOOST_TEST(refused.message().find("far-away") == absl::string_view::npos);
+  // It came, and said nothing.
+  const auto accepted = accept_from(listener.get());
+  BOOST_REQUIRE((accepted.ok() && accepted->has_value()));
+  char byte = 0;
+  BOOST_TEST(::recv((*accepted)->get(), &byte, 1, 0) == 0);
+  // To an address of this host it goes no further than to loopback.
+  auto own = connect_to(*parse_address(address), seconds(1));
+  BOOST_REQUIRE(own.ok());
+  BOOST_TEST(!leaves_host(own->get()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

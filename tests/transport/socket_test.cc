@@ -121,6 +121,27 @@ BOOST_AUTO_TEST_CASE(tcp_peers_connect_by_name_and_port) {
 
   BOOST_TEST(client.ok());
   BOOST_TEST(accept_from(listener->get())->has_value());
+  BOOST_TEST(!leaves_host(client->get()));
+}
+
+BOOST_AUTO_TEST_CASE(what_goes_to_loopback_stays_on_the_host_and_what_is_unknown_does_not) {
+  for (const char* host : {"127.0.0.1", "127.8.9.1", "::1"}) {
+    const absl::StatusOr<Fd> listener = listen_on({.host = host, .port = "0"});
+    if (!listener.ok()) continue;  // no IPv6 here
+    const std::string port = std::to_string(*local_port(listener->get()));
+    const absl::StatusOr<Fd> client =
+        connect_to({.host = host, .port = port}, std::chrono::seconds(2));
+    BOOST_REQUIRE(client.ok());
+    BOOST_TEST(!leaves_host(client->get()), host);
+  }
+  const Fd lonely(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  BOOST_TEST(leaves_host(lonely.get()));
+  BOOST_TEST(leaves_host(-1));
+  int ends[2];
+  BOOST_REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd here(ends[0]);
+  const Fd there(ends[1]);
+  BOOST_TEST(!leaves_host(here.get()));
 }
 
 BOOST_AUTO_TEST_CASE(nobody_there_is_unavailable_and_names_the_address) {
