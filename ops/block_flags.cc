@@ -10,18 +10,23 @@ namespace larder {
 
 namespace {
 
+/// A name that is empty is a variable that is not set, in most scripts.
+std::string not_empty(const std::string& name) {
+  return name.empty() ? "a name is empty; at least 1 character is needed" : "";
+}
+
 void add_byte_commands(CLI::App& app, Choice& choice) {
   auto put = std::make_shared<PutCommand>();
   CLI::App* sub = add_command(app, choice, "put", "store 256 B to 1 GiB of a file under a name",
                               "larder put prompt-7 kv.bin", put);
-  sub->add_option("name", put->name, "any text")->required();
+  sub->add_option("name", put->name, "any text")->required()->check(not_empty);
   sub->add_option("file", put->file, "-: standard input")->capture_default_str();
   add_target(sub, put->target);
 
   auto get = std::make_shared<GetCommand>();
   sub = add_command(app, choice, "get", "write a block's bytes to a file; 1: it is absent",
                     "larder get prompt-7 kv.bin", get);
-  sub->add_option("name", get->name, "any text")->required();
+  sub->add_option("name", get->name, "any text")->required()->check(not_empty);
   sub->add_option("file", get->file, "-: standard output")->capture_default_str();
   add_target(sub, get->target);
 }
@@ -30,7 +35,7 @@ void add_name_commands(CLI::App& app, Choice& choice) {
   auto match = std::make_shared<MatchCommand>();
   CLI::App* sub = add_command(app, choice, "match", "tell which names are there; 1: not all are",
                               "larder match prompt-7 prompt-8", match);
-  sub->add_option("names", match->names)->required();
+  sub->add_option("names", match->names)->required()->check(not_empty);
   add_target(sub, match->target);
 
   auto pin = std::make_shared<PinCommand>();
@@ -38,7 +43,7 @@ void add_name_commands(CLI::App& app, Choice& choice) {
                     "keep blocks from eviction, until larderd restarts at the latest; 1: not all "
                     "are there",
                     "larder pin --ttl-seconds 600 prompt-7", pin);
-  sub->add_option("names", pin->names)->required();
+  sub->add_option("names", pin->names)->required()->check(not_empty);
   sub->add_option("--ttl-seconds", pin->ttl_seconds, "0: until unpinned")
       ->check(CLI::Range(0, 4'000'000))
       ->capture_default_str();
@@ -48,7 +53,7 @@ void add_name_commands(CLI::App& app, Choice& choice) {
   unpin->unpin = true;
   sub = add_command(app, choice, "unpin", "end a pin; 1: not all were pinned",
                     "larder unpin prompt-7", unpin);
-  sub->add_option("names", unpin->names)->required();
+  sub->add_option("names", unpin->names)->required()->check(not_empty);
   add_target(sub, unpin->target);
 }
 
@@ -76,7 +81,8 @@ void add_space_commands(CLI::App& app, Choice& choice) {
                     "00112233445566778899aabbccddeeff",
                     remove);
   sub->add_option("names", remove->names.names, "names; with --prefix unit hashes from the root")
-      ->required();
+      ->required()
+      ->check(not_empty);
   sub->add_flag("--prefix", remove->prefix, "every block whose prompt begins with these hashes");
   add_target(sub, remove->names.target);
   add_chain(sub, remove->names.target.names);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "actors/machine.h"
+#include "store/limits.h"
 
 namespace larder {
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kOpenFilesWanted = 65'536;
+/// What a process maps besides slabs and regions.
+constexpr std::uint64_t kOwnMappings = 1'024;
 /// With less shared memory than this, small pages are the tails of a few slabs.
 constexpr std::uint64_t kTellsEnough = 256 << 20;
 /// Slabs that are not full, the reserve and the index come on top of the capacity.
@@ -198,6 +201,20 @@ Finding open_files(const HostFiles& files, const std::string& process) {
                 fmt::format("LimitNOFILE={} in larderd's unit, or ulimit -Hn", kOpenFilesWanted));
 }
 
+/// A slab is two mappings, in the daemon and in each client that reads it; a region is one.
+Finding mappings(const HostFiles& files, Bytes capacity) {
+  const char* const check = "mappings";
+  const auto limit = number(files.word("/proc/sys/vm/max_map_count").value_or(""));
+  if (!limit) return fine(check, "the limit cannot be read");
+  const double slabs = static_cast<double>(capacity.count) * kOverhead /
+                       static_cast<double>(limits::kSlabBytesMax.count);
+  const auto wanted = static_cast<std::uint64_t>(2 * slabs) + limits::kRegionsMax + kOwnMappings;
+  const std::string found = fmt::format("{} may be needed, vm.max_map_count is {}", wanted, *limit);
+  if (wanted <= *limit) return fine(check, found);
+  return advice(check, found + ": slabs beyond it are not made",
+                fmt::format("sysctl vm.max_map_count={}", 2 * wanted));
+}
+
 Finding locked_memory(const HostFiles& files, Bytes capacity, const std::string& process) {
   const char* const check = "memlock";
   const auto limit = hard_limit(files, process, "Max locked memory");
@@ -221,7 +238,8 @@ Findings look_at_memory(const HostFiles& files, Bytes capacity, const std::strin
           shm(files, capacity),
           cgroup(files, capacity),
           locked_memory(files, capacity, process),
-          open_files(files, process)};
+          open_files(files, process),
+          mappings(files, capacity)};
 }
 
 }  // namespace larder

@@ -118,6 +118,8 @@ BOOST_AUTO_TEST_CASE(numbers_without_a_sign_take_none) {
   BOOST_TEST(larder({"ls", "--limit", "3", "--server", daemon.socket()}).status == 0);
   BOOST_TEST(larder({"pin", "x", "--ttl-seconds", "-5", "--server", daemon.socket()}).status == 2);
   BOOST_TEST(larder({"replay", "t", "--workers", "-1"}).status == 2);
+  for (const char* command : {"put", "get", "match", "pin", "unpin", "rm"})
+    BOOST_TEST(larder({command, "", "--server", daemon.socket()}).status == 2, command);
 }
 
 BOOST_AUTO_TEST_CASE(a_pin_quota_is_exact_and_a_pin_without_room_exits_with_3) {

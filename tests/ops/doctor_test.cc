@@ -190,6 +190,21 @@ BOOST_AUTO_TEST_CASE(what_a_daemon_has_of_huge_pages_says_more_than_what_a_kerne
   BOOST_TEST(host.level("slab_pages", "77") == Level::kOk);
 }
 
+BOOST_AUTO_TEST_CASE(mappings_count_when_there_is_memory_for_more_slabs_than_the_kernel_maps) {
+  Host host;
+  BOOST_TEST(host.level("mappings") == Level::kOk);  // not readable
+  host.put("proc/sys/vm/max_map_count", "65530\n");
+  BOOST_TEST(host.level("mappings") == Level::kOk);
+  host.put("proc/sys/vm/max_map_count", "16384\n");
+  BOOST_TEST(host.level("mappings") == Level::kAdvice);
+  const HostFiles files(host.directory.path());
+  host.put("proc/sys/vm/max_map_count", "65530\n");
+  const Findings all = look_at_memory(files, Bytes{4ULL << 40}, "self");
+  BOOST_TEST(std::count_if(all.begin(), all.end(), [](const Finding& one) {
+               return one.check == "mappings" && one.level == Level::kAdvice;
+             }) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(limits_count_when_something_needs_them) {
   Host host;
   host.limits("1024", "8388608");
