@@ -144,6 +144,21 @@ calls_rows() { # SUFFIX FLAGS…
   bench "match$suffix" match --blocks "$blocks" "$@"
 }
 
+# What TLS 1.3 costs: the same rows against the same raw socket, which has none.
+tls_rows() {
+  local size way
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -keyout "$dir/key.pem" -out "$dir/cert.pem" \
+    -subj /CN=larder-bench -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+  chmod 600 "$dir/key.pem"
+  fresh_daemon "$capacity" --tls-cert "$dir/cert.pem" --tls-key "$dir/key.pem"
+  for size in $sizes_other; do
+    for way in get put; do
+      # shellcheck disable=SC2086
+      bench "$way-tls-$size-hot" "$way" --transport tcp --server "$tcp" --tls-ca "$dir/cert.pem" ${!size}
+    done
+  done
+}
+
 cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
 idle_row() { # what a larderd without clients costs
   local before after rss
@@ -207,6 +222,7 @@ calls_rows -pause --pause-ms 10
 fresh_daemon "$capacity" --spin-us 0
 bytes_rows nospin "$sizes_other" --spin-us 0
 calls_rows -nospin --spin-us 0
+tls_rows
 fresh_daemon "$capacity"
 bench match-under-load match --blocks "$blocks" --under-load
 flood_token=0123456789abcdef-flood

@@ -12,7 +12,7 @@ build=(
   libcaf-dev libabsl-dev libspdlog-dev libfmt-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev libssl-dev libzstd-dev prometheus-cpp-dev libboost1.74-dev
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
-  libboost-test-dev libbenchmark-dev librapidcheck-dev
+  libboost-test-dev libbenchmark-dev librapidcheck-dev openssl
 )
 checks=(clang clang-format clang-tidy libclang-rt-dev dpkg-dev file)
 

@@ -81,7 +81,7 @@ if ip netns add "$space" 2>/dev/null; then
 else
   echo "no network namespace: Mooncake Store is left out" >&2
 fi
-redis=$(find "$peers/root" -type f -name redis-server | head -n 1)
+redis=$peers/root/usr/bin/redis-server
 : >"$out"
 failed=
 turn() { # NAME FUNCTION ARGS…
