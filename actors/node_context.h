@@ -52,13 +52,9 @@ struct NodeContext {
   SharedPot members{};  ///< of them, those that belong to a tenant: they have said Hello
   /// Accepted, and on their way to the io thread that makes sessions of them.
   std::atomic<std::uint32_t> arriving{0};
-  /// Registered memory of all sessions, mapped here; bounded by limits::kRegionsMax.
-  std::atomic<std::uint32_t> regions{0};
-  /// Of all sessions' open waits; bounded by kNodeWaitKeysMax.
-  std::atomic<std::uint64_t> wait_keys{0};
-  /// RemovalOps under way; bounded by kNodeRemovalsMax.
-  std::atomic<std::uint32_t> removals{0};
   TenantUses tenant_uses;
+  TenantUse nobody{""};  ///< whose is what connections hold that have said no Hello
+  Commons commons;
   SharedPot held;  ///< bytes that cannot leave: of gets over shared memory and of puts under way
   PinTable pins;
   Suspects suspects;
@@ -66,6 +62,14 @@ struct NodeContext {
   const Config& config() const { return live_config.get(); }
   /// Whether some have to leave room for others: without tokens there is one tenant.
   bool has_tenants() const { return !tokens.get().empty(); }
+  /// False, and nothing is taken: so many are not left.
+  bool take(TenantUse& tenant, Common what, std::uint64_t count) {
+    return commons.take(tenant, what, count, has_tenants());
+  }
+  /// After that: who has how many, and the limit.
+  std::string why_not(const TenantUse& tenant, Common what) const {
+    return commons.why_not(tenant, what, has_tenants());
+  }
   /// What requests' pins and explicit pins may hold together: a part of the capacity, and of the
   /// tenant's quota.
   SharedPot::Bounds pin_bounds(const TenantUse& tenant) const {

@@ -87,22 +87,50 @@ ClientMetric series_of(const LatencyHistogram& histogram) {
   return metric;
 }
 
-MetricFamily operation_times(const OperationTimes& times) {
-  MetricFamily family;
-  family.name = "larder_operation_seconds";
-  family.help =
-      "Time of a call in the daemon: since its session was seen to be ready until its answer is "
-      "queued.";
-  family.type = MetricType::Histogram;
+using Labels = std::vector<ClientMetric::Label>;
+
+void add_times(const OperationTimes& times, const Labels& labels, MetricFamily& family) {
   for (std::size_t operation = 0; operation < kOperationNames.size(); ++operation) {
     for (std::size_t transport = 0; transport < kTransportNames.size(); ++transport) {
       ClientMetric metric = series_of(times.of(operation, transport));
-      metric.label = {{"operation", kOperationNames[operation]},
-                      {"transport", kTransportNames[transport]}};
+      metric.label = labels;
+      metric.label.push_back({"operation", kOperationNames[operation]});
+      metric.label.push_back({"transport", kTransportNames[transport]});
       family.metric.push_back(std::move(metric));
     }
   }
+}
+
+MetricFamily operation_times(const OperationTimes& times) {
+  MetricFamily family{"larder_operation_seconds",
+                      "Time of a call in the daemon: since its session was seen to be ready until "
+                      "its answer is queued.",
+                      MetricType::Histogram,
+                      {}};
+  add_times(times, {}, family);
   return family;
+}
+
+/// Where there are tokens: of tenants that have had a session.
+std::vector<MetricFamily> uses_of_tenants(const NodeContext& node) {
+  MetricFamily times{"larder_tenant_operation_seconds",
+                     "As larder_operation_seconds, of a tenant's calls.",
+                     MetricType::Histogram,
+                     {}};
+  MetricFamily sessions{
+      "larder_tenant_sessions", "Sessions that a tenant has open.", MetricType::Gauge, {}};
+  MetricFamily pinned{"larder_tenant_pinned_bytes",
+                      "Bytes of blocks that a tenant's requests and pins hold.",
+                      MetricType::Gauge,
+                      {}};
+  if (!node.has_tenants()) return {};
+  for (const TenantUse* use : node.tenant_uses.all()) {
+    if (sessions.metric.size() == kTenantSeriesMax) break;
+    add_times(use->times, {{"tenant", use->name}}, times);
+    sessions.metric.push_back(gauge_of(use->name, Bytes{use->sessions.load()}));
+    pinned.metric.push_back(gauge_of(use->name, Bytes{use->pinned.load()}));
+  }
+  return {std::move(times), std::move(sessions), std::move(pinned)};
 }
 
 MetricFamily build_info(const NodeContext& node) {
@@ -128,8 +156,10 @@ std::string prometheus_text(const NodeContext& node) {
   for (const MetricFamilyRow& row : metric_table())
     families.push_back(family_of(row, figures));
   families.push_back(operation_times(node.metrics.times));
-  for (MetricFamily& family : tenants_of(node)) {
-    if (!family.metric.empty()) families.push_back(std::move(family));
+  for (auto& of_tenants : {&tenants_of, &uses_of_tenants}) {
+    for (MetricFamily& family : of_tenants(node)) {
+      if (!family.metric.empty()) families.push_back(std::move(family));
+    }
   }
   families.push_back(build_info(node));
   return prometheus::TextSerializer().Serialize(families);

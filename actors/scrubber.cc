@@ -13,8 +13,10 @@ namespace larder {
 namespace {
 
 constexpr std::uint32_t kEntriesStep = 4'096;
-/// Longest sleep in one go: a stop, and a new rate, are seen this soon.
-constexpr Duration kNapMax = std::chrono::milliseconds(50);
+/// Few long naps cost less than many short ones.
+constexpr Duration kNapMin = std::chrono::milliseconds(50);
+/// When there was nothing to read: a suspect waits for it.
+constexpr Duration kIdleNap = std::chrono::milliseconds(250);
 
 BlockKey key_of(const Entry& entry) {
   const std::uint32_t group_rank = entry.group_rank.load(std::memory_order_relaxed);
@@ -34,32 +36,32 @@ absl::Status Scrubber::start() {
 }
 
 void Scrubber::stop() {
-  stopping_.store(true, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  woken_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
 void Scrubber::run(QuiescenceDomain::Reader reader) {
   Duration owed{0};  // sleep for what was read: few long naps cost less than many short ones
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  while (!stopping_) {
     const std::uint64_t bytes = step();
     const std::uint64_t rate = std::uint64_t{node_.config().scrub_mib_s} << 20;
     if (rate > 0) owed += std::chrono::nanoseconds(bytes * 1'000'000'000 / rate);
     reader.quiescent();
-    if (bytes > 0 && owed < kNapMax) continue;
+    if (bytes > 0 && owed < kNapMin) continue;
     reader.offline();
-    nap(std::max(owed, kNapMax));
+    nap(std::max<Duration>(owed, bytes > 0 ? kNapMin : kIdleNap));
     reader.online();
     owed = Duration{0};
   }
 }
 
 void Scrubber::nap(Duration time) {
-  const Time end = now() + time;
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    const Duration left = end - now();
-    if (left <= Duration{0}) return;
-    std::this_thread::sleep_for(std::min(left, kNapMax));
-  }
+  std::unique_lock lock(mutex_);
+  woken_.wait_for(lock, time, [this] { return stopping_.load(); });
 }
 
 std::uint64_t Scrubber::step() {

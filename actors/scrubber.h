@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -43,7 +45,9 @@ class Scrubber {
   NodeContext& node_;
   std::uint32_t shard_ = 0;
   std::uint32_t entry_ = 0;
-  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::atomic<bool> stopping_{false};  ///< set under mutex_
   std::thread thread_;
 };
 

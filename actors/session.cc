@@ -35,7 +35,7 @@ Session::Session(Options options, NodeContext& node, Time now)
       requests_(node),
       touches_(node),
       leases_(node),
-      regions_(node.regions) {
+      regions_(node) {
   node_.sessions.fetch_add(1, std::memory_order_relaxed);
   count(node_.metrics.sessions_opened);
 }
@@ -53,6 +53,8 @@ Session::~Session() {
       node_.shards.send(ShardId(shard), std::shared_ptr<const DropClaimsNote>(note));
     }
   }
+  forget_claims(Time::max());
+  charge_reader(0);
   if (tenant_ != nullptr) node_.members.give(tenant_->sessions, 1);
   node_.sessions.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -64,7 +66,10 @@ bool Session::pump(const Turn& turn) {
   now_ = turn.now;
   ready_ = turn.ready;
   turn_bytes_ = turn.bytes;
-  if ((turn.readable || more_to_read_) && wants_read()) read_frames();
+  if ((turn.readable || more_to_read_) && wants_read()) {
+    read_frames();
+    count_reader();
+  }
   step_ops();
   reap_ops();
   if (!flush()) return false;
@@ -213,6 +218,7 @@ void Session::dispatch(const Call& call, Fds& fds) {
     case FrameType::kSlabNotice:
     case FrameType::kSlabRetired:
     case FrameType::kError:
+    case FrameType::kProgress:
       break;
   }
   refuse(call, absl::UnimplementedError(fmt::format("type: {} is not known to this daemon",
@@ -300,7 +306,7 @@ bool Session::on_time(Time now) {
   touches_.flush();
   leases_.expire(now);
   requests_.expire(now);
-  std::erase_if(claims_, [now](const auto& batch) { return batch.first <= now; });
+  forget_claims(now);
   // It may have spoken while this thread could not listen (stopped, or starved of time).
   if (!overdue().ok() && wants_read()) read_frames();
   const absl::Status why = overdue();
@@ -340,9 +346,7 @@ void Session::announce_retired(SlabId slab) {
   if (announced_.erase(slab) == 0) return;
   wire::SlabRetired body;
   body.set_slab(slab.value());
-  OutFrame frame;
-  frame.head = make_head({.type = FrameType::kSlabRetired, .id = 0, .body = &body});
-  push(std::move(frame));
+  tell(FrameType::kSlabRetired, 0, body);
 }
 
 // -- for ops and operations
@@ -357,17 +361,16 @@ ShardId Session::shard_of_name(const BlockHash& name) const {
   return shard_of(name, node_.store.shards());
 }
 
-std::uint64_t Session::claims() const {
-  std::uint64_t open = 0;
-  for (const auto& [deadline, count] : claims_)
-    open += count;
-  return open;
-}
-
 void Session::reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
                     std::span<const std::byte> array) {
   OutFrame frame;
   frame.head = make_head({.type = type, .id = id, .reply = true, .body = &body, .array = array});
+  push(std::move(frame));
+}
+
+void Session::tell(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body) {
+  OutFrame frame;
+  frame.head = make_head({.type = type, .id = id, .body = &body});
   push(std::move(frame));
 }
 

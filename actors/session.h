@@ -111,6 +111,13 @@ class Session {
   NamespaceRef find_namespace(std::uint64_t id) const;
   void add_namespace(const NamespaceRef& ns) { namespaces_[ns->id.value()] = ns; }
   bool is_admin() const { return grant_.admin; }
+  /// A call took so long; for the node's figures and its tenant's.
+  void add_time(Operation operation, Duration took) {
+    node_.metrics.times.add(operation, shm(), took);
+    tenant_->times.add(operation, shm(), took);
+  }
+  /// Queues a frame that is no reply.
+  void tell(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body);
   /// Queues a reply.
   void reply(FrameType type, std::uint64_t id, const google::protobuf::MessageLite& body,
              std::span<const std::byte> array = {});
@@ -230,6 +237,11 @@ class Session {
   void audit_keys(FrameType what, const NamespaceInfo& ns,
                   const std::vector<wire::KeyRecord>& records);
 
+  void forget_claims(Time now);
+  bool charge_reader(std::uint64_t bytes);
+  void count_reader();
+  void add_tenants(wire::StatsReply& body) const;
+
   Options options_;
   NodeContext& node_;
   Time now_;
@@ -251,6 +263,8 @@ class Session {
   std::string from_;    ///< uid and pid, or address and port
   std::unique_ptr<ByteStream> stream_;
   FrameReader reader_;
+  TenantUse* charged_ = nullptr;  ///< for charged_bytes_ of the reader's memory
+  std::uint64_t charged_bytes_ = 0;
   FrameWriter writer_;
   std::unique_ptr<ControlPage> control_page_;
   std::unique_ptr<AttachedProcess> peer_process_;

@@ -46,11 +46,10 @@ void Session::wait(const Call& call) {
                             fmt::format("wait: {} keys beside {} waited for, the limit is {}",
                                         records.size(), wait_keys_, limits::kSessionWaitKeysMax)));
   }
-  const std::uint64_t of_node = node_.wait_keys.load(std::memory_order_relaxed);
-  if (of_node + records.size() > kNodeWaitKeysMax) {
-    return refuse(call, absl::ResourceExhaustedError(fmt::format(
-                            "wait: {} keys beside {} that all sessions wait for, the limit is {}",
-                            records.size(), of_node, kNodeWaitKeysMax)));
+  if (!node_.take(*tenant_, Common::kWaitKeys, records.size())) {
+    return refuse(call, absl::ResourceExhaustedError(
+                            fmt::format("wait: {} keys: {}", records.size(),
+                                        node_.why_not(*tenant_, Common::kWaitKeys))));
   }
   std::vector<LocatedKey> keys;
   for (const wire::KeyRecord& record : records) {
@@ -141,7 +140,7 @@ void Session::remove_prefix(const Call& call) {
                             "prefix: an array of {} bytes; 1 to {} hashes of {} bytes",
                             call.array.size(), limits::kMatchUnitsMax, sizeof(BlockHash))));
   }
-  if (absl::Status room = RemovalOp::check_room(*this); !room.ok()) return refuse(call, room);
+  if (absl::Status room = RemovalOp::take_place(*this); !room.ok()) return refuse(call, room);
   audit(call.type, fmt::format("ns={:016x} prefix={}:{}", ns->id.value(), prefix.size(),
                                hash_text(prefix.back())));
   auto op = std::make_unique<RemovalOp>(
@@ -179,7 +178,27 @@ void Session::stats(const Call& call) {
     stat->set_name(name);
     stat->set_value(value);
   }
+  add_tenants(body);
   reply(call.type, call.id, body);
+}
+
+/// An administrator sees all tenants, everybody else their own.
+void Session::add_tenants(wire::StatsReply& body) const {
+  if (!node_.has_tenants()) return;
+  std::uint32_t number = 0;
+  for (const std::string& name : node_.namespaces->tenants()) {
+    const TenantId tenant(number++);
+    if (!is_admin() && name != tenant_->name) continue;
+    if (body.tenants_size() == static_cast<int>(kTenantRowsMax)) return;
+    const TenantUse& use = node_.tenant_uses.of(name);
+    wire::TenantRow& row = *body.add_tenants();
+    row.set_tenant(name);
+    row.set_used_bytes(node_.store.tenants.used(tenant).count);
+    row.set_quota_bytes(node_.store.tenants.quota(tenant).value_or(Bytes{0}).count);
+    row.set_sessions(use.sessions.load());
+    row.set_pinned_bytes(use.pinned.load());
+    row.set_held_bytes(use.held.load());
+  }
 }
 
 void Session::cancel(const Call& call) {

@@ -142,7 +142,7 @@ void GetOp::answer() {
 
 void GetOp::finish() {
   state_ = State::kDone;
-  session_.node().metrics.times.add(Operation::kGet, session_.shm(), larder::now() - began_);
+  session_.add_time(Operation::kGet, larder::now() - began_);
 }
 
 void GetOp::stream_some(std::size_t& budget) {

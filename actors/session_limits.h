@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "actors/tenant_use.h"
+#include "store/limits.h"
 #include "store/types.h"
 
 namespace larder {
@@ -21,6 +24,13 @@ inline constexpr std::size_t kWriterPauseBytes = 8 << 20;
 inline constexpr std::size_t kReadAtLeast = 1 << 20;
 /// Payload that a get keeps queued ahead.
 inline constexpr std::size_t kGetAheadBytes = 2 << 20;
+/// Keys of one message to a shard: its work on them takes well below a millisecond, also when it
+/// evicts for each and nothing is in the caches.
+inline constexpr std::size_t kReserveStep = 256;
+inline constexpr std::size_t kEraseStep = 512;
+inline constexpr std::size_t kClaimStep = 512;
+inline constexpr std::size_t kTouchStep = 1'024;
+inline constexpr std::size_t kAbortStep = 512;
 /// Keys of all open waits of a node: an io thread looks at every one of its sessions' again and
 /// again, and must be back for others in some 20 ms.
 inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
@@ -28,6 +38,18 @@ inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
 /// namespace, some 100 bytes a block.
 inline constexpr std::uint32_t kSessionRemovalsMax = 1;
 inline constexpr std::uint32_t kNodeRemovalsMax = 4;
+/// Memory of frames on their way in: a buffer below this is every session's own.
+inline constexpr std::uint64_t kFrameBytesFree = 256 << 10;
+inline constexpr std::uint64_t kNodeFrameBytesMax = 512 << 20;
+/// An entry of the index each, and a key in the session's memory.
+inline constexpr std::uint64_t kNodeClaimsMax = 4 << 20;
+inline constexpr std::uint64_t kNodeChainMax = 16 << 20;
+/// Of all sessions together, by Common.
+inline constexpr std::array<std::uint64_t, kCommons> kCommonMax = {
+    limits::kRegionsMax, kNodeWaitKeysMax, kNodeRemovalsMax,
+    kNodeFrameBytesMax,  kNodeClaimsMax,   kNodeChainMax};
+/// Of a StatsReply.
+inline constexpr std::uint32_t kTenantRowsMax = 1'024;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);
 inline constexpr Duration kPutDeadlineMax = std::chrono::minutes(10);
 inline constexpr Duration kNamespaceTtlMax = std::chrono::hours(24 * 3650);

@@ -6,6 +6,7 @@
 
 #include "actors/session.h"
 #include "actors/session_calls.h"
+#include "actors/session_progress.h"
 #include "transport/wire.pb.h"
 
 namespace larder {
@@ -43,6 +44,7 @@ class ListOp : public SessionOp {
   void start(std::uint64_t cursor) { send_scan(session_, id_, ns_, cursor, limit_); }
 
   void on_answer(ShardCall& call) override {
+    progress_.moved();
     bool end = call.lost;
     std::uint64_t cursor = 0;
     if (!call.lost) {
@@ -72,7 +74,7 @@ class ListOp : public SessionOp {
   }
   void step(Time, std::size_t&) override {}
   bool runnable() const override { return false; }
-  void on_time(Time) override {}
+  void on_time(Time now) override { progress_.tell(session_, id_, rows_.size(), now); }
   void cancel() override { cancelled_ = true; }
   bool done() const override { return done_; }
 
@@ -83,6 +85,7 @@ class ListOp : public SessionOp {
   std::uint32_t limit_;
   std::vector<wire::ListRecord> rows_;
   std::vector<std::uint64_t> writers_;
+  ProgressNote progress_;
   bool cancelled_ = false;
   bool done_ = false;
 };

@@ -129,7 +129,7 @@ void Session::purge(const Call& call) {
     case wire::PurgeRequest::WHICH_NOT_SET:
       return refuse(call, absl::InvalidArgumentError("which: ns, tenant or writer must be set"));
   }
-  if (absl::Status room = RemovalOp::check_room(*this); !room.ok()) return refuse(call, room);
+  if (absl::Status room = RemovalOp::take_place(*this); !room.ok()) return refuse(call, room);
   auto op = std::make_unique<RemovalOp>(*this, options, std::move(set));
   RemovalOp& started = *op;
   if (!start(call, std::move(op))) return;

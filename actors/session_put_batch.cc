@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/clock.h"
+#include "actors/session_limits.h"
 #include "store/crash_point.h"
 #include "store/limits.h"
 
@@ -45,6 +46,18 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
 
   const bool off = node.mode_of(*ns_) == NamespaceMode::kOff;
   std::vector<std::shared_ptr<ReserveCall>> calls(node.store.shards());
+  const auto send = [&](ShardId shard) {
+    std::shared_ptr<ReserveCall> call = std::exchange(calls[shard.value()], nullptr);
+    call->shard = shard;
+    call->request = request;
+    call->deadline = deadline;
+    call->given_up = given_up_;
+    call->reply_to = session_.inbox();
+    call->session = session_.id();
+    call->op = op_;
+    calls_ += 1;
+    node.shards.send(shard, std::move(call));
+  };
   for (std::size_t i = 0; i < items_.size(); ++i) {
     PutItem& item = items_[i];
     if (off) {
@@ -88,18 +101,10 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
     if (!in_flight) lend(item, ask, lent);
     call->items.push_back(ask);
     call->positions.push_back(static_cast<std::uint32_t>(i));
+    if (call->items.size() == kReserveStep) send(item.at.shard);
   }
   for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
-    if (!calls[shard]) continue;
-    calls[shard]->shard = ShardId(shard);
-    calls[shard]->request = request;
-    calls[shard]->deadline = deadline;
-    calls[shard]->given_up = given_up_;
-    calls[shard]->reply_to = session_.inbox();
-    calls[shard]->session = session_.id();
-    calls[shard]->op = op_;
-    calls_ += 1;
-    node.shards.send(ShardId(shard), std::move(calls[shard]));
+    if (calls[shard]) send(ShardId(shard));
   }
 }
 
@@ -221,6 +226,7 @@ void PutBatch::add_abort(const PutItem& item) {
   auto& note = aborts_[item.at.shard.value()];
   if (!note) note = std::make_shared<AbortNote>(item.at.shard, session_.inbox());
   note->items.push_back({item.entry, item.entry_generation});
+  if (note->items.size() == kAbortStep) send_aborts();
 }
 
 void PutBatch::take_back(KeyStatus status) {

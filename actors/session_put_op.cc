@@ -251,7 +251,7 @@ void PutOp::answer() {
   batch_.count_results();
   const std::vector<wire::PutResult> results = batch_.results();
   session_.reply(FrameType::kPut, options_.id, body, std::as_bytes(std::span(results)));
-  session_.node().metrics.times.add(Operation::kPut, session_.shm(), residence);
+  session_.add_time(Operation::kPut, residence);
 }
 
 void PutOp::on_time(Time now) {

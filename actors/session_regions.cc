@@ -18,21 +18,19 @@ absl::Status RegionBook::add(std::uint32_t region, const Fd& fd, Bytes bytes) {
                                                     limits::kSessionRegionsMax));
   }
   // Taken before it is mapped: io threads register at the same time.
-  if (of_node_.fetch_add(1) >= limits::kRegionsMax) {
-    of_node_.fetch_sub(1);
+  if (!node_.take(*tenant_, Common::kRegions, 1)) {
     return absl::ResourceExhaustedError(
-        fmt::format("region {}: all sessions of this daemon have {} registered, the limit is {}",
-                    region, limits::kRegionsMax, limits::kRegionsMax));
+        fmt::format("region {}: {}", region, node_.why_not(*tenant_, Common::kRegions)));
   }
   auto mapped = RegionMap::map(fd, bytes, Bytes{limits::kSessionRegionBytesMax.count - *bytes_});
   if (!mapped.ok()) {
-    of_node_.fetch_sub(1);
+    node_.commons.give(*tenant_, Common::kRegions, 1);
     return mapped.status();
   }
-  const auto discount = [bytes = bytes_, &of_node = of_node_](const RegionMap* map) {
+  const auto discount = [bytes = bytes_, &node = node_, tenant = tenant_](const RegionMap* map) {
     *bytes -= map->size().count;
     delete map;
-    of_node.fetch_sub(1);
+    node.commons.give(*tenant, Common::kRegions, 1);
   };
   *bytes_ += mapped->size().count;
   regions_.emplace(region, RegionRef(new RegionMap(*std::move(mapped)), discount));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -8,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 
+#include "actors/node_context.h"
 #include "transport/records.h"
 #include "transport/region_map.h"
 #include "transport/socket.h"
@@ -20,8 +20,9 @@ using RegionRef = std::shared_ptr<const RegionMap>;
 /// reads it any more: until then it counts as registered memory. One io thread.
 class RegionBook {
  public:
-  /// `of_node` counts what all sessions have mapped; it outlives every region.
-  explicit RegionBook(std::atomic<std::uint32_t>& of_node) : of_node_(of_node) {}
+  explicit RegionBook(NodeContext& node) : node_(node) {}
+  /// Whose they are, before the first is added.
+  void belong_to(TenantUse& tenant) { tenant_ = &tenant; }
 
   /// Maps `fd` under the client's number; errors name the field and the limit.
   absl::Status add(std::uint32_t region, const Fd& fd, Bytes bytes);
@@ -33,7 +34,8 @@ class RegionBook {
   std::uint64_t mapped_bytes() const { return *bytes_; }
 
  private:
-  std::atomic<std::uint32_t>& of_node_;
+  NodeContext& node_;
+  TenantUse* tenant_ = nullptr;
   absl::flat_hash_map<std::uint32_t, RegionRef> regions_;
   std::shared_ptr<std::uint64_t> bytes_ = std::make_shared<std::uint64_t>(0);  ///< mapped
 };

@@ -16,36 +16,37 @@ namespace larder {
 
 namespace {
 
-/// Entries a shard looks at, blocks followed and blocks erased in one step: a few hundred
-/// microseconds each.
+/// Entries a shard looks at, and blocks followed, in one step: a few hundred microseconds each.
 constexpr std::uint32_t kScanStep = 1'024;
 constexpr std::size_t kExpandStep = 1'024;
-constexpr std::size_t kEraseStep = 512;
 /// What following kExpandStep blocks takes of a turn's budget, in bytes copied.
 constexpr std::size_t kExpandCost = 256 << 10;
 
 }  // namespace
 
 RemovalOp::RemovalOp(Session& session, Options options, std::unique_ptr<RemovalSet> set)
-    : session_(session), options_(options), set_(std::move(set)) {
-  session_.removals() += 1;
-  session_.node().removals.fetch_add(1, std::memory_order_relaxed);
-}
+    : session_(session), options_(options), set_(std::move(set)) {}
 
 RemovalOp::~RemovalOp() {
   session_.removals() -= 1;
-  session_.node().removals.fetch_sub(1, std::memory_order_relaxed);
+  session_.node().commons.give(session_.tenant_use(), Common::kRemovals, 1);
 }
 
-absl::Status RemovalOp::check_room(Session& session) {
-  const std::uint32_t of_node = session.node().removals.load(std::memory_order_relaxed);
-  if (session.removals() < kSessionRemovalsMax && of_node < kNodeRemovalsMax) {
-    return absl::OkStatus();
+absl::Status RemovalOp::take_place(Session& session) {
+  if (session.removals() >= kSessionRemovalsMax) {
+    return absl::ResourceExhaustedError(
+        fmt::format("removals: {} of the client are under way, the limit is {}; ask again when one "
+                    "has ended",
+                    session.removals(), kSessionRemovalsMax));
   }
-  return absl::ResourceExhaustedError(
-      fmt::format("removals: {} of the client and {} of the node are under way, the limits are {} "
-                  "and {}; ask again when one has ended",
-                  session.removals(), of_node, kSessionRemovalsMax, kNodeRemovalsMax));
+  NodeContext& node = session.node();
+  if (!node.take(session.tenant_use(), Common::kRemovals, 1)) {
+    return absl::ResourceExhaustedError(
+        fmt::format("removals: {}; ask again when one has ended",
+                    node.why_not(session.tenant_use(), Common::kRemovals)));
+  }
+  session.removals() += 1;
+  return absl::OkStatus();
 }
 
 void RemovalOp::start() {
@@ -60,6 +61,7 @@ void RemovalOp::start() {
 
 void RemovalOp::on_answer(ShardCall& call) {
   asked_ -= 1;
+  progress_.moved();
   lost_ = lost_ || call.lost;
   if (auto* erased = dynamic_cast<EraseCall*>(&call)) {
     removed_ += std::accumulate(erased->erased.begin(), erased->erased.end(), std::uint64_t{0});
@@ -87,6 +89,7 @@ void RemovalOp::on_scan(ScanCall& call) {
 
 void RemovalOp::step(Time /*now*/, std::size_t& budget) {
   budget -= std::min(budget, kExpandCost);
+  progress_.moved();
   if (state_ != State::kExpanding || !set_->expand(kExpandStep)) return;
   state_ = State::kErasing;
   erase_some();

@@ -6,6 +6,7 @@
 
 #include "actors/removal_set.h"
 #include "actors/session.h"
+#include "actors/session_progress.h"
 
 namespace larder {
 
@@ -24,8 +25,8 @@ class RemovalOp : public SessionOp {
     FrameType type = FrameType::kRemovePrefix;  ///< of the answer
     std::optional<NamespaceId> ns;              ///< none: all are scanned
   };
-  /// RESOURCE_EXHAUSTED when too many are under way.
-  static absl::Status check_room(Session& session);
+  /// Before one is made, which gives it back; RESOURCE_EXHAUSTED when too many are under way.
+  static absl::Status take_place(Session& session);
   RemovalOp(Session& session, Options options, std::unique_ptr<RemovalSet> set);
   ~RemovalOp() override;
 
@@ -34,7 +35,7 @@ class RemovalOp : public SessionOp {
   void on_answer(ShardCall& call) override;
   void step(Time now, std::size_t& budget) override;
   bool runnable() const override { return state_ == State::kExpanding; }
-  void on_time(Time) override {}
+  void on_time(Time now) override { progress_.tell(session_, options_.id, removed_, now); }
   void cancel() override;
   bool done() const override { return state_ == State::kAnswered; }
 
@@ -56,6 +57,7 @@ class RemovalOp : public SessionOp {
   std::uint64_t removed_before_ = 0;  ///< when the round began
   bool found_ = false;                ///< this round has sent erases
   bool cancelled_ = false;
+  ProgressNote progress_;
   bool lost_ = false;  ///< a shard died with a call of this op
 };
 

@@ -189,7 +189,7 @@ void Session::match(const Call& call) {
   if (request != nullptr) requests_.announce(*request);
   const Duration took = larder::now() - ready_;
   answer.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
-  node_.metrics.times.add(Operation::kMatch, shm(), took);
+  add_time(Operation::kMatch, took);
   if (!body.claim() || absent.empty() || !serves(mode))
     return reply(call.type, call.id, answer.body, answer.array);
   claim(call, std::move(answer), absent, std::move(absent_chains), body.claim_ms());
@@ -227,7 +227,7 @@ void Session::match_flat(const Call& call, const NamespaceInfo& ns, SessionReque
   if (request != nullptr) requests_.announce(*request);
   body.set_flat(std::move(states));
   reply(call.type, call.id, body);
-  node_.metrics.times.add(Operation::kMatch, shm(), larder::now() - ready_);
+  add_time(Operation::kMatch, larder::now() - ready_);
 }
 
 void Session::claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,
@@ -236,6 +236,11 @@ void Session::claim(const Call& call, MatchAnswer answer, const std::vector<Loca
     return refuse(call, absl::ResourceExhaustedError(
                             fmt::format("claim: {} claims beside {} open, the limit is {}",
                                         absent.size(), claims(), limits::kSessionClaimsMax)));
+  }
+  if (!node_.take(*tenant_, Common::kClaims, absent.size())) {
+    return refuse(
+        call, absl::ResourceExhaustedError(fmt::format("claim: {} claims: {}", absent.size(),
+                                                       node_.why_not(*tenant_, Common::kClaims))));
   }
   const Time deadline = now_ + request_deadline(node_.config(), claim_ms);
   claims_.emplace_back(deadline, absent.size());

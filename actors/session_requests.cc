@@ -6,9 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "actors/session_limits.h"
 #include "store/limits.h"
 
 namespace larder {
+
+namespace {
+
+constexpr std::size_t kChainedAtOnce = 256;
+
+}  // namespace
 
 absl::Status RequestBook::begin(std::uint64_t number, const NamespaceRef& ns,
                                 RequestContext context, Time deadline) {
@@ -55,6 +62,7 @@ void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
 
 void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
   if (chained_ >= limits::kSessionChainMax) return;
+  if (!take_chained()) return;
   chained_ += 1;
   request.chain.push_back(at);
   request.chain_units.push_back(last_unit);
@@ -84,6 +92,7 @@ bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
 void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
   announce(request);
   chained_ -= request.chain.size();
+  give_chained(request.chain.size(), kChainedAtOnce);
   const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::size_t> order(request.chain.size());
   std::iota(order.begin(), order.end(), 0);
@@ -99,9 +108,19 @@ void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
         std::make_unique<NoteHolds>(node_.store, ShardId(shard), node_.pins.pot(), tenant_->pinned);
   }
   std::uint64_t from_suffix = 0;
+  std::uint32_t last_unit = 0;
   for (const std::size_t i : order) {
-    notes[request.chain[i].shard.value()]->touches.push_back(
-        {request.chain[i].key, Stamp(sequence << kStampPositionBits | from_suffix)});
+    const ShardId shard = request.chain[i].shard;
+    std::vector<TouchItem>& touches = notes[shard.value()]->touches;
+    // A step of a shard is bounded; keys of one unit stay together, which is touched once.
+    if (touches.size() >= kTouchStep && request.chain_units[i] != last_unit) {
+      auto part = std::make_shared<TouchNote>();
+      part->request = request.context.request;
+      part->touches.swap(touches);
+      node_.shards.send(shard, std::shared_ptr<const TouchNote>(std::move(part)));
+    }
+    last_unit = request.chain_units[i];
+    touches.push_back({request.chain[i].key, Stamp(sequence << kStampPositionBits | from_suffix)});
     from_suffix += 1;
   }
   for (const HeldBlock& held : request.pinned)
@@ -128,6 +147,24 @@ void RequestBook::end_all() {
   for (auto& [number, request] : requests_)
     finish(request, 0);
   requests_.clear();
+  give_chained(0, 0);
+}
+
+bool RequestBook::take_chained() {
+  if (spare_ == 0) {
+    if (!node_.take(*tenant_, Common::kChainBlocks, kChainedAtOnce)) return false;
+    spare_ = kChainedAtOnce;
+  }
+  spare_ -= 1;
+  return true;
+}
+
+/// All that is spare goes back, but for `kept`.
+void RequestBook::give_chained(std::size_t blocks, std::size_t kept) {
+  spare_ += blocks;
+  if (spare_ <= kept) return;
+  node_.commons.give(*tenant_, Common::kChainBlocks, spare_ - kept);
+  spare_ = kept;
 }
 
 }  // namespace larder

@@ -39,7 +39,8 @@ class RequestBook {
   void announce(SessionRequest& request);
   /// Keeps the lease until the request ends, within the pin quota; else gives it back.
   void pin(SessionRequest& request, const HeldBlock& held);
-  /// Adds blocks that a match named to the chain, up to limits::kSessionChainMax a session.
+  /// Adds blocks that a match named to the chain, up to limits::kSessionChainMax a session, and
+  /// to what the node has for all.
   void append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
   /// Adds blocks that the request put, or got without a match, to its chain (those not in it yet).
   void extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
@@ -51,11 +52,14 @@ class RequestBook {
 
  private:
   void finish(SessionRequest& request, std::uint32_t output_tokens);
+  bool take_chained();
+  void give_chained(std::size_t blocks, std::size_t kept);
 
   NodeContext& node_;
   TenantUse* tenant_ = nullptr;
   absl::flat_hash_map<std::uint64_t, SessionRequest> requests_;
   std::size_t chained_ = 0;  ///< blocks of all their chains
+  std::size_t spare_ = 0;    ///< taken of the node's for further blocks: a few hundred at once
 };
 
 }  // namespace larder

@@ -57,6 +57,7 @@ Right right_for(FrameType type) {
     case FrameType::kSlabNotice:
     case FrameType::kSlabRetired:
     case FrameType::kError:
+    case FrameType::kProgress:
       return Right::kNone;
   }
   return Right::kNone;
@@ -124,6 +125,7 @@ absl::Status Session::join_tenant() {
   tenant_ = &tenant;
   requests_.belong_to(tenant);
   leases_.belong_to(tenant);
+  regions_.belong_to(tenant);
   return absl::OkStatus();
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "actors/session_limits.h"
+
 namespace larder {
 
 void TouchBook::add(std::span<const LocatedKey> keys, std::optional<RequestId> request) {
@@ -16,6 +18,10 @@ void TouchBook::add(std::span<const LocatedKey> keys, std::optional<RequestId> r
     note->request = request;
     note->touches.push_back(
         {keys[i].key, Stamp(sequence << kStampPositionBits | (keys.size() - 1 - i))});
+    if (note->touches.size() == kTouchStep) {
+      node_.shards.send(keys[i].shard, std::shared_ptr<const TouchNote>(std::move(note)));
+      note = nullptr;
+    }
   }
   touches_ += keys.size();
   if (touches_ >= kTouchesMax) flush();

@@ -14,6 +14,7 @@ namespace larder {
 /// of who waits for it.
 class WaitOp : public SessionOp {
  public:
+  /// The keys are taken from the node's and given back with the op.
   WaitOp(Session& session, std::uint64_t id, NamespaceRef ns, std::vector<LocatedKey> keys,
          Time deadline)
       : session_(session),
@@ -24,12 +25,11 @@ class WaitOp : public SessionOp {
         deadline_(deadline) {
     session_.waits() += 1;
     session_.wait_keys() += keys_.size();
-    session_.node().wait_keys.fetch_add(keys_.size(), std::memory_order_relaxed);
   }
   ~WaitOp() override {
     session_.waits() -= 1;
     session_.wait_keys() -= keys_.size();
-    session_.node().wait_keys.fetch_sub(keys_.size(), std::memory_order_relaxed);
+    session_.node().commons.give(session_.tenant_use(), Common::kWaitKeys, keys_.size());
   }
 
   void on_answer(ShardCall&) override {}

@@ -1,5 +1,11 @@
 #include "actors/tenant_use.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/session_limits.h"
+
 namespace larder {
 
 TenantUse& TenantUses::of(const std::string& tenant) {
@@ -7,6 +13,18 @@ TenantUse& TenantUses::of(const std::string& tenant) {
   std::unique_ptr<TenantUse>& use = uses_[tenant];
   if (!use) use = std::make_unique<TenantUse>(tenant);
   return *use;
+}
+
+std::vector<const TenantUse*> TenantUses::all() const {
+  std::vector<const TenantUse*> out;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [name, use] : uses_)
+      out.push_back(use.get());
+  }
+  std::sort(out.begin(), out.end(),
+            [](const TenantUse* a, const TenantUse* b) { return a->name < b->name; });
+  return out;
 }
 
 bool SharedPot::take(std::atomic<std::uint64_t>& own, std::uint64_t bytes, const Bounds& bounds) {
@@ -21,6 +39,26 @@ bool SharedPot::take(std::atomic<std::uint64_t>& own, std::uint64_t bytes, const
 void SharedPot::give(std::atomic<std::uint64_t>& own, std::uint64_t bytes) {
   taken_.fetch_sub(bytes, std::memory_order_relaxed);
   own.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+bool Commons::take(TenantUse& tenant, Common what, std::uint64_t count, bool tenants) {
+  const std::size_t at = index_of(what);
+  const std::uint64_t most = kCommonMax[at];
+  return pots_[at].take(tenant.common[at], count, {.all = most, .own = most, .tenants = tenants});
+}
+
+std::string Commons::why_not(const TenantUse& tenant, Common what, bool tenants) const {
+  const std::size_t at = index_of(what);
+  const std::string all = fmt::format("all sessions of this daemon have {}, the limit is {}",
+                                      pots_[at].taken(), kCommonMax[at]);
+  if (!tenants) return all;
+  return fmt::format("{}; tenant \"{}\" has {}, and may have {} times what is left", all,
+                     tenant.name, tenant.common[at].load(), SharedPot::Bounds().times);
+}
+
+void Commons::give(TenantUse& tenant, Common what, std::uint64_t count) {
+  const std::size_t at = index_of(what);
+  pots_[at].give(tenant.common[at], count);
 }
 
 }  // namespace larder

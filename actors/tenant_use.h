@@ -1,16 +1,31 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 
+#include "actors/latency_histogram.h"
 #include "store/mutex.h"
 
 namespace larder {
+
+/// What is bounded over all sessions of a node, in number; see kCommonMax.
+enum class Common : std::uint8_t {
+  kRegions,     ///< registered memory, mapped here
+  kWaitKeys,    ///< keys of open waits
+  kRemovals,    ///< RemovalOps under way
+  kFrameBytes,  ///< memory of frames that are not here whole
+  kClaims,      ///< keys that somebody computes, as a match said
+  kChainBlocks  ///< blocks that open requests will touch
+};
+inline constexpr std::size_t kCommons = 6;
 
 /// What one tenant's sessions hold of what all tenants share. Any thread.
 struct TenantUse {
@@ -20,6 +35,8 @@ struct TenantUse {
   std::atomic<std::uint64_t> sessions{0};
   std::atomic<std::uint64_t> pinned{0};  ///< bytes of blocks
   std::atomic<std::uint64_t> held{0};  ///< likewise, by gets over shared memory and puts under way
+  std::array<std::atomic<std::uint64_t>, kCommons> common{};  ///< by Common
+  OperationTimes times;                                       ///< of its sessions' calls
 };
 
 /// Every tenant's, from its first session on. Any thread; one mutex, taken by a Hello.
@@ -27,9 +44,11 @@ class TenantUses {
  public:
   /// Lives as long as this. As many as token_file has tenants, and the default one.
   TenantUse& of(const std::string& tenant);
+  /// All of them, by name.
+  std::vector<const TenantUse*> all() const;
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
   absl::flat_hash_map<std::string, std::unique_ptr<TenantUse>> uses_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -40,7 +59,8 @@ inline bool leaves_room(std::uint64_t own, std::uint64_t left, std::uint64_t tim
   return own <= times * left;
 }
 
-/// Bytes, or sessions, that all tenants take from one pot. Any thread; two atomic additions a call.
+/// Bytes, or things counted, that all tenants take from one pot. Any thread; two atomic additions a
+/// call.
 class SharedPot {
  public:
   struct Bounds {
@@ -56,6 +76,22 @@ class SharedPot {
 
  private:
   std::atomic<std::uint64_t> taken_{0};
+};
+
+/// A pot of each Common. Any thread.
+class Commons {
+ public:
+  /// False, and nothing is taken, when less is left than the node has, or than one tenant may have
+  /// where there are `tenants`.
+  bool take(TenantUse& tenant, Common what, std::uint64_t count, bool tenants);
+  void give(TenantUse& tenant, Common what, std::uint64_t count);
+  std::string why_not(const TenantUse& tenant, Common what, bool tenants) const;
+  std::uint64_t taken(Common what) const { return pots_[index_of(what)].taken(); }
+
+ private:
+  static std::size_t index_of(Common what) { return static_cast<std::size_t>(what); }
+
+  std::array<SharedPot, kCommons> pots_;
 };
 
 }  // namespace larder

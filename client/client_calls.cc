@@ -353,6 +353,14 @@ absl::StatusOr<Client::ServerStats> Client::server_stats() {
   ServerStats out;
   for (const wire::Stat& stat : reply.stats())
     out.values.emplace_back(stat.name(), stat.value());
+  for (const wire::TenantRow& row : reply.tenants()) {
+    out.tenants.push_back({.tenant = row.tenant(),
+                           .used_bytes = row.used_bytes(),
+                           .quota_bytes = row.quota_bytes(),
+                           .sessions = row.sessions(),
+                           .pinned_bytes = row.pinned_bytes(),
+                           .held_bytes = row.held_bytes()});
+  }
   out.version = reply.version();
   out.policy = reply.policy();
   out.node = reply.node();

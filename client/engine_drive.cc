@@ -265,6 +265,9 @@ void Engine::on_frame(FrameReader::Frame& frame, Time now) {
     case FrameType::kSlabRetired:
       link_->on_slab_retired(frame);
       break;
+    case FrameType::kProgress:
+      if (const OperationPtr op = link_->call(frame.header.id)) op->progress = now;
+      break;
     case FrameType::kError: {
       wire::ErrorNotice notice;
       const bool read = parse_body(frame.body, notice) && notice.status().code() != 0;

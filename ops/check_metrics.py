@@ -38,19 +38,28 @@ def free_port():
             return port
 
 
+TOKEN = "0123456789abcdef-red"
+
+
 class Daemon:
     def __init__(self, bin_dir, folder):
         self.bin, self.folder = pathlib.Path(bin_dir).resolve(), pathlib.Path(folder)
         self.http, self.tcp = free_port(), free_port()
         self.socket = str(self.folder / "s")
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LARDER_")}
+        tokens = self.folder / "tokens"
+        tokens.write_text(f"{TOKEN} red read write\n")
+        tokens.chmod(0o600)
         self.process = subprocess.Popen(
             [self.bin / "larderd", "--socket", self.socket, "--runtime-dir", self.folder / "run", "--host-bytes", "8MiB",
-             "--http", f"127.0.0.1:{self.http}", "--listen", f"127.0.0.1:{self.tcp}", "--log-file", self.folder / "log"],
+             "--http", f"127.0.0.1:{self.http}", "--listen", f"127.0.0.1:{self.tcp}", "--log-file", self.folder / "log",
+             "--token-file", tokens],
             env=self.environment)
 
     def larder(self, *words, server=None):
-        command = [self.bin / "larder", *words, "--server", server or self.socket]
+        server = server or self.socket
+        token = [] if server == self.socket else ["--token", TOKEN]  # beside the socket all are strangers
+        command = [self.bin / "larder", *words, "--server", server, *token]
         return subprocess.run(command, env=self.environment, stdout=subprocess.PIPE).returncode
 
     def wait(self):
@@ -94,6 +103,9 @@ def check_counts(families):
         ("larder_build_info", {"policy": "lru"}, 1), ("larder_capacity_bytes", {}, 8 << 20),
     ] + [("larder_operation_seconds_count", {"operation": o, "transport": t}, n)
          for o, t, n in (("put", "shm", 8), ("put", "tcp", 8), ("get", "tcp", 1), ("match", "shm", 1), ("match", "tcp", 1))]
+    wanted += [("larder_tenant_operation_seconds_count", {"tenant": who, "operation": "put", "transport": way}, n)
+               for who, way, n in (("red", "tcp", 8), ("red", "shm", 0), ("default", "shm", 8))]
+    wanted += [("larder_tenant_pinned_bytes", {}, 0)]
     for name, labels, value in wanted:
         if total(families, name, **labels) != value:
             raise ValueError(f"{name}{labels}: {total(families, name, **labels)}, not {value}")

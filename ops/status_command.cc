@@ -76,6 +76,15 @@ absl::StatusOr<ExitCode> run(const StatusCommand& command) {
   }
   for (const auto& [name, value] : server.values)
     report.add(name, whole(value));
+  report.name_rows("tenants");
+  for (const auto& row : server.tenants) {
+    report.add_row({{"tenant", row.tenant},
+                    {"used_mib", static_cast<double>(row.used_bytes) / 0x1p20},
+                    {"quota_mib", static_cast<double>(row.quota_bytes) / 0x1p20},
+                    {"sessions", row.sessions},
+                    {"pinned_mib", static_cast<double>(row.pinned_bytes) / 0x1p20},
+                    {"held_mib", static_cast<double>(row.held_bytes) / 0x1p20}});
+  }
   report.print(command.json);
   return ExitCode::kOk;
 }

@@ -50,6 +50,7 @@ enum class FrameType : std::uint8_t {
   kNamespaces = 30,
   kSetMode = 31,
   kPurge = 32,
+  kProgress = 33,  ///< server to client: the call of this id goes on
 };
 
 inline constexpr std::uint16_t kFlagReply = 1;

@@ -68,6 +68,8 @@ const char* name_of(FrameType type) {
       return "SetMode";
     case FrameType::kPurge:
       return "Purge";
+    case FrameType::kProgress:
+      return "Progress";
   }
   return "unknown";
 }

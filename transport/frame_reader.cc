@@ -152,13 +152,18 @@ void FrameReader::take_buffered_payload() {
   }
 }
 
+void FrameReader::trim() {
+  if (buffered()) return;
+  begin_ = end_ = 0;
+  if (capacity_ <= kBufferKept) return;
+  frame_.body = frame_.array = {};
+  buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferMin);
+  capacity_ = kBufferMin;
+}
+
 void FrameReader::make_room() {
+  trim();
   const std::size_t used = buffered_bytes();
-  if (used == 0) begin_ = end_ = 0;
-  if (used == 0 && capacity_ > kBufferKept) {
-    buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferMin);
-    capacity_ = kBufferMin;
-  }
   if (capacity_ - end_ >= kTail) return;
   if (used <= capacity_ / 2) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, used);

@@ -70,6 +70,8 @@ class FrameReader {
   void discard_payload();
   /// Payload bytes of frame() that have not arrived.
   std::size_t payload_left() const { return payload_left_; }
+  /// Gives memory back that a large frame took, if nothing stands in it. frame() is over.
+  void trim();
   /// Bytes of memory held now.
   std::size_t memory() const { return capacity_; }
   /// True when whole or partial frames stand in the buffer, so that read() may make progress

@@ -35,6 +35,19 @@ BOOST_DATA_TEST_CASE(a_silent_daemon_ends_each_call_at_its_deadline, data::make(
   BOOST_TEST((watch.elapsed() < milliseconds(1500)));
 }
 
+BOOST_DATA_TEST_CASE(a_call_that_is_said_to_go_on_is_waited_for, data::make(sim::kPaths), path) {
+  sim::Pair pair(path);
+  const NamespaceSpec spec = sim::chain_spec("progress");
+  const NamespaceId ns = *pair.client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 1, 1000);
+  pair.server.faults.delay_ms = 600;  // three times the deadline
+  BOOST_TEST(absl::IsDeadlineExceeded(pair.client->purge({.ns = ns}).status()));
+  pair.server.faults.progress = true;
+  const sim::Stopwatch watch;
+  BOOST_TEST(pair.client->purge({.ns = ns}).ok());
+  BOOST_TEST((watch.elapsed() >= milliseconds(500)));
+}
+
 /// A call that was given up is answered all the same, with an error.
 BOOST_DATA_TEST_CASE(late_answers_of_calls_that_were_given_up_are_nothing, data::make(sim::kPaths),
                      path) {

@@ -207,7 +207,14 @@ void FakeServer::reply(Connection& connection, FrameType type, std::uint64_t id,
                                   .body = code != 0 ? &error : &body,
                                   .array = array})};
   const bool delayed = faults.delay_on == 0 || faults.delay_on == static_cast<int>(type);
-  push(connection, std::move(out), delayed ? faults.delay_ms.load() : 0);
+  const int delay_ms = delayed ? faults.delay_ms.load() : 0;
+  constexpr int kProgressMs = 50;
+  for (int ms = kProgressMs; faults.progress && ms < delay_ms; ms += kProgressMs) {
+    const wire::SimpleReply none;
+    push(connection, {.head = make_head({.type = FrameType::kProgress, .id = id, .body = &none})},
+         ms);
+  }
+  push(connection, std::move(out), delay_ms);
 }
 
 void FakeServer::on_hello(Connection& connection, FrameReader::Frame& frame) {

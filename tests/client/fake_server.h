@@ -28,11 +28,12 @@ namespace larder::sim {
 
 /// What goes wrong; settable at any time from the test's thread.
 struct Faults {
-  std::atomic<bool> silent{false};  ///< reads, but does nothing with what it reads
-  std::atomic<bool> frozen{false};  ///< neither reads nor writes
-  std::atomic<int> delay_ms{0};     ///< before each reply
-  std::atomic<int> delay_on{0};     ///< FrameType whose replies are delayed; 0: all
-  std::atomic<int> error_code{0};   ///< of every reply but Hello's
+  std::atomic<bool> silent{false};    ///< reads, but does nothing with what it reads
+  std::atomic<bool> frozen{false};    ///< neither reads nor writes
+  std::atomic<int> delay_ms{0};       ///< before each reply
+  std::atomic<int> delay_on{0};       ///< FrameType whose replies are delayed; 0: all
+  std::atomic<bool> progress{false};  ///< Progress frames until a delayed reply comes
+  std::atomic<int> error_code{0};     ///< of every reply but Hello's
   std::atomic<bool> refuse_regions{false};
   std::atomic<int> drop_on{0};        ///< FrameType at which the connection is closed
   std::atomic<bool> truncate{false};  ///< the next reply is cut and the connection closed

@@ -197,6 +197,11 @@ class HostileServer {
         return chunk(number());
       case 4:
         return slab(few());
+      case 5: {
+        wire::SimpleReply body;
+        body.set_count(number());
+        return frame({.type = FrameType::kProgress, .id = few(), .body = &body});
+      }
       default:
         return simple(static_cast<FrameType>(in_.ConsumeIntegralInRange(0, 32)), number());
     }

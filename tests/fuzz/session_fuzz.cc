@@ -451,6 +451,8 @@ class Run : SessionFrames {
     LARDER_ASSERT(context.sessions.load() == 0);
     LARDER_ASSERT(context.pins.pot().taken() == 0);
     LARDER_ASSERT(context.held.taken() == 0);
+    for (std::size_t n = 0; n < kCommons; ++n)
+      LARDER_ASSERT(context.commons.taken(static_cast<Common>(n)) == 0);
     LARDER_ASSERT(sim::whole_bytes(node_->store()) == node_->store().budget.ledger.used());
     node_->evict_all(now_);
     LARDER_ASSERT(node_->store().budget.ledger.used() == Bytes{0});

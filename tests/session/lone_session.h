@@ -51,6 +51,12 @@ class LoneSession {
 
   // -- the io thread's part ----------------------------------------------------------------------
   bool alive() const { return session_ != nullptr; }
+  bool runnable() const { return alive() && session_->runnable(); }
+  /// Answers of shards that deliver() has not handed over.
+  std::size_t arrived() {
+    take_inbox();
+    return arrived_.size();
+  }
   void pump(Time now);
   void on_time(Time now);
   /// Hands over up to `count` answers of shards; a turn follows each, unless it is not its turn

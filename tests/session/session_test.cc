@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(one_removal_at_a_time_and_the_next_when_it_has_ended) {
   ask(12);
   work(*client);
   BOOST_TEST((answer<wire::SimpleReply>(12) == absl::StatusCode::kOk));
-  BOOST_TEST(node.context().removals == 0U);
+  BOOST_TEST(node.context().commons.taken(Common::kRemovals) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_chunk_without_payload_is_nothing) {

@@ -1,5 +1,9 @@
 // What one tenant may take of what all share: sessions, pins, leases.
 
+#include <map>
+
+#include <unistd.h>
+
 #include "actors/session_limits.h"
 #include "tests/session/token_fixture.h"
 
@@ -148,6 +152,40 @@ BOOST_AUTO_TEST_CASE(a_tenant_writes_not_the_whole_node_at_one_moment) {
   BOOST_TEST(open <= kBlocks / 4 * 3);
   one = nullptr;
   BOOST_TEST(node.context().tenant_uses.of("red").held.load() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(each_tenant_sees_its_own_row_and_an_administrator_all) {
+  const auto rows = [](Peer& peer) {
+    peer.session.add({.type = FrameType::kStats, .id = 900});
+    peer.session.send_all(peer.all.now);
+    peer.session.settle(peer.all.now);
+    std::map<std::string, wire::TenantRow> out;
+    for (const auto& reply : peer.session.replies()) {
+      wire::StatsReply body;
+      BOOST_TEST(parse_body(reply.body, body));
+      for (const wire::TenantRow& row : body.tenants())
+        out[row.tenant()] = row;
+    }
+    return out;
+  };
+  const auto one = red();
+  const auto two = blue();
+  BOOST_REQUIRE((one->put(1) == kOk));
+  BOOST_REQUIRE((one->status(FrameType::kPin, 1) == KeyStatus::kOk));
+  auto seen = rows(*two);
+  BOOST_TEST((seen.size() == 1U && seen.contains("blue")));
+  seen = rows(*one);
+  BOOST_TEST((seen.size() == 1U && seen.contains("red")));
+  Peer ops(*this, kOps, kSomebody, "ops");
+  seen = rows(ops);
+  BOOST_TEST(seen.size() == 3U);
+  BOOST_TEST(seen["red"].used_bytes() == sim::kTokenBlock);
+  BOOST_TEST(seen["red"].pinned_bytes() == sim::kTokenBlock);
+  BOOST_TEST(seen["red"].sessions() == 1U);
+  BOOST_TEST(seen["blue"].used_bytes() == 0U);
+  node.tokens().set(TokenTable());
+  Peer alone(*this, "", ::geteuid(), "default");
+  BOOST_TEST(rows(alone).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_from_a_client_ends_its_session) {

@@ -1,0 +1,49 @@
+// What a session has of what all sessions share in number.
+
+#include <fmt/format.h>
+
+#include "actors/session.h"
+#include "actors/session_limits.h"
+
+namespace larder {
+
+/// A frame that is not here whole has memory of the node's; one that has no room for it ends here.
+void Session::count_reader() {
+  reader_.trim();
+  if (charge_reader(reader_.memory())) return;
+  fail(absl::ResourceExhaustedError(fmt::format("frame: {} bytes of it are here: {}",
+                                                reader_.memory(),
+                                                node_.why_not(*charged_, Common::kFrameBytes))));
+}
+
+/// False: so much is not left.
+bool Session::charge_reader(std::uint64_t bytes) {
+  if (bytes <= kFrameBytesFree) bytes = 0;
+  if (bytes == charged_bytes_) return true;
+  TenantUse& owner = tenant_ != nullptr ? *tenant_ : node_.nobody;
+  if (charged_bytes_ > 0) node_.commons.give(*charged_, Common::kFrameBytes, charged_bytes_);
+  charged_ = &owner;
+  charged_bytes_ = 0;
+  if (bytes == 0) return true;
+  if (!node_.take(owner, Common::kFrameBytes, bytes)) return false;
+  charged_bytes_ = bytes;
+  return true;
+}
+
+/// Those that have lapsed by `now`.
+void Session::forget_claims(Time now) {
+  std::erase_if(claims_, [this, now](const auto& batch) {
+    if (batch.first > now) return false;
+    node_.commons.give(*tenant_, Common::kClaims, batch.second);
+    return true;
+  });
+}
+
+std::uint64_t Session::claims() const {
+  std::uint64_t open = 0;
+  for (const auto& [deadline, count] : claims_)
+    open += count;
+  return open;
+}
+
+}  // namespace larder

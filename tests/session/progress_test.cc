@@ -1,0 +1,110 @@
+// Calls that take long say that they go on, and only while they do.
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/session/lone_fixture.h"
+
+namespace larder::progress_test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kId = 10;
+
+struct Fixture : sim::LoneFixture {
+  /// Counts that Progress frames of kId named since the last look; no other frame of it came.
+  std::vector<std::uint64_t> progress() {
+    std::vector<std::uint64_t> out;
+    for (const auto& frame : client->replies()) {
+      if (frame.header.id != kId) continue;
+      BOOST_TEST((frame.header.type == FrameType::kProgress));
+      BOOST_TEST(!frame.header.is_reply());
+      wire::SimpleReply body;
+      BOOST_TEST(parse_body(frame.body, body));
+      out.push_back(body.count());
+    }
+    return out;
+  }
+  void put_blocks(std::uint64_t count) {
+    for (std::uint64_t n = 1; n <= count; ++n) {
+      const wire::KeyRecord record = key(n);
+      wire::PutRequest body;
+      body.set_ns(ns());
+      const std::vector<std::byte> bytes(record.length);
+      body.add_inline_checksums(checksum(bytes));
+      client->add({.type = FrameType::kPut,
+                   .id = 1000 + n,
+                   .body = &body,
+                   .array = std::as_bytes(std::span(&record, 1))},
+                  bytes);
+      work(*client);
+    }
+    (void)client->replies();
+  }
+  void start(FrameType type, const google::protobuf::MessageLite& body) {
+    client->add({.type = type, .id = kId, .body = &body});
+    client->send_all(now);
+  }
+  /// One round of messages between session and shards, `later` on.
+  void round(Duration later) {
+    now += later;
+    node.shards().run_all();
+    client->deliver(10, now);
+    client->on_time(now);
+    client->pump(now);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(progress, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_purge_says_how_much_is_removed_while_it_goes_on) {
+  put_blocks(20);
+  wire::PurgeRequest body;
+  body.set_ns(ns());
+  start(FrameType::kPurge, body);
+  client->on_time(now);
+  std::vector<std::uint64_t> told;
+  for (int n = 0; n < 4; ++n) {
+    round(milliseconds(60));
+    for (const std::uint64_t count : progress())
+      told.push_back(count);
+  }
+  BOOST_TEST(told.size() >= 1U);
+  BOOST_TEST(told.size() <= 3U);  // not at each step: every 100 ms
+  client->settle(now);
+  BOOST_TEST((codes(kId) == std::vector{absl::StatusCode::kOk}));
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_hangs_says_nothing) {
+  put_blocks(20);
+  wire::PurgeRequest body;
+  body.set_ns(ns());
+  start(FrameType::kPurge, body);
+  for (int n = 0; n < 50; ++n) {  // no shard answers
+    now += milliseconds(60);
+    client->on_time(now);
+    client->pump(now);
+  }
+  BOOST_TEST(progress().empty());
+  client->settle(now);
+  BOOST_TEST((codes(kId) == std::vector{absl::StatusCode::kOk}));
+}
+
+BOOST_AUTO_TEST_CASE(a_call_that_is_quick_says_nothing) {
+  put_blocks(2);
+  wire::PurgeRequest body;
+  body.set_ns(ns());
+  start(FrameType::kPurge, body);
+  client->settle(now);
+  client->on_time(now);
+  int frames = 0;
+  for (const auto& frame : client->replies())
+    frames += frame.header.id == kId ? 1 : 0;
+  BOOST_TEST(frames == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder::progress_test

@@ -1,0 +1,173 @@
+// What a client asks for at once reaches a shard in steps: between two of them others have theirs.
+
+#include <boost/test/unit_test.hpp>
+
+#include "actors/session_limits.h"
+#include "tests/session/lone_fixture.h"
+
+namespace larder::steps_test {
+namespace {
+
+using wire::KeyStatus;
+
+constexpr std::uint64_t kId = 10;
+constexpr std::uint32_t kSmall = 256;
+
+struct Fixture : sim::LoneFixture {
+  /// Runs what stands in the only shard's queue; how many messages there were.
+  std::size_t run_shard() {
+    std::size_t steps = 0;
+    while (node.shards().run_one(0))
+      steps += 1;
+    return steps;
+  }
+  std::vector<wire::KeyRecord> keys(std::uint64_t first, std::size_t count) {
+    std::vector<wire::KeyRecord> out;
+    for (std::uint64_t n = first; n < first + count; ++n) {
+      out.push_back(key(n, kSmall));
+      out.back().position = static_cast<std::uint32_t>(n);
+    }
+    return out;
+  }
+  void put(std::uint64_t id, std::uint64_t request, const std::vector<wire::KeyRecord>& records) {
+    wire::PutRequest body;
+    body.set_ns(ns());
+    body.set_request(request);
+    const std::vector<std::byte> bytes(records.size() * kSmall);
+    for (std::size_t n = 0; n < records.size(); ++n)
+      body.add_inline_checksums(checksum(std::span(bytes).first(kSmall)));
+    client->add({.type = FrameType::kPut,
+                 .id = id,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(records))},
+                bytes);
+    work(*client);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(steps, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_batch_of_reservations_and_what_takes_them_back) {
+  constexpr std::size_t kKeys = 1'000;
+  const auto records = keys(1, kKeys);
+  put_start(kId, records);
+  client->send_all(now);
+  BOOST_TEST(run_shard() >= kKeys / kReserveStep);
+  client->settle(now);
+  std::size_t wanted = 0;
+  for (const auto& reply : client->replies()) {
+    std::vector<wire::PutResult> results;
+    BOOST_TEST(wire::parse(reply.array, results));
+    for (const wire::PutResult& result : results)
+      wanted += result.status == static_cast<std::uint16_t>(KeyStatus::kWanted) ? 1 : 0;
+  }
+  BOOST_TEST(wanted == kKeys);
+  client = nullptr;
+  BOOST_TEST(run_shard() >= kKeys / kAbortStep);
+  BOOST_TEST((sim::held_in(node.store()) == sim::Held{}));
+  BOOST_TEST(node.store().budget.ledger.used() == Bytes{0});
+}
+
+BOOST_AUTO_TEST_CASE(claims_of_a_long_chain) {
+  constexpr std::uint32_t kUnits = 3'000;
+  wire::MatchRequest body;
+  body.set_ns(ns());
+  body.set_claim(true);
+  body.add_chain_units(kUnits);
+  std::vector<BlockHash> chain;
+  for (std::uint64_t n = 1; n <= kUnits; ++n)
+    chain.push_back({n, n});
+  client->add({.type = FrameType::kMatch,
+               .id = kId,
+               .body = &body,
+               .array = std::as_bytes(std::span(chain))});
+  client->send_all(now);
+  BOOST_TEST(run_shard() >= kUnits / kClaimStep);
+  client->settle(now);
+  std::uint32_t claimed = 0;
+  for (const auto& reply : client->replies()) {
+    wire::MatchReply answer;
+    BOOST_TEST(parse_body(reply.body, answer));
+    for (const auto& one : answer.chains())
+      claimed += one.claimed();
+  }
+  BOOST_TEST(claimed == kUnits);
+}
+
+BOOST_AUTO_TEST_CASE(removals_of_a_batch) {
+  constexpr std::size_t kKeys = 1'200;
+  std::vector<wire::KeyRecord> all;
+  for (std::uint64_t first = 1; first < kKeys; first += 200) {
+    const auto records = keys(first, 200);
+    put(100 + first, 0, records);
+    all.insert(all.end(), records.begin(), records.end());
+  }
+  (void)client->replies();
+  wire::RemoveRequest body;
+  body.set_ns(ns());
+  client->add({.type = FrameType::kRemove,
+               .id = kId,
+               .body = &body,
+               .array = std::as_bytes(std::span(all))});
+  client->send_all(now);
+  BOOST_TEST(run_shard() >= kKeys / kEraseStep);
+  client->settle(now);
+  std::size_t removed = 0;
+  for (const auto& reply : client->replies()) {
+    std::vector<wire::PutResult> results;
+    if (reply.header.id != kId) continue;
+    BOOST_TEST(wire::parse(reply.array, results));
+    for (const wire::PutResult& result : results)
+      removed += result.status == static_cast<std::uint16_t>(KeyStatus::kOk) ? 1 : 0;
+  }
+  BOOST_TEST(removed == kKeys);
+  BOOST_TEST(node.store().budget.ledger.used() == Bytes{0});
+}
+
+BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
+  constexpr std::size_t kKeys = 3'000;
+  wire::BeginRequestRequest begin;
+  begin.set_ns(ns());
+  begin.set_request(7);
+  client->add({.type = FrameType::kBeginRequest, .id = 2000, .body = &begin});
+  for (std::uint64_t first = 1; first < kKeys; first += 200)
+    put(100 + first, 7, keys(first, 200));
+  (void)run_shard();
+  wire::EndRequestRequest end;
+  end.set_request(7);
+  client->add({.type = FrameType::kEndRequest, .id = 2001, .body = &end});
+  client->send_all(now);
+  BOOST_TEST(run_shard() >= kKeys / kTouchStep);
+  BOOST_TEST(node.context().commons.taken(Common::kChainBlocks) <= 256U);
+  // In the same order as in one piece: the suffix leaves first.
+  node.store().set_capacity(Bytes{kSmall * (kKeys / 2)});
+  for (int n = 0; n < 200 && node.store().budget.ledger.used() > Bytes{kSmall * (kKeys / 2)}; ++n)
+    node.shards().tick_all();
+  const auto present = [&](std::uint64_t n) {
+    wire::GetRequest body;
+    body.set_ns(ns());
+    const wire::KeyRecord record = key(n, kSmall);
+    client->add({.type = FrameType::kGet,
+                 .id = 5'000 + n,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(&record, 1))});
+    work(*client);
+    for (const auto& reply : client->replies()) {
+      std::vector<wire::GetResult> results;
+      if (reply.header.id == 5'000 + n && wire::parse(reply.array, results)) {
+        return results.at(0).status == static_cast<std::uint16_t>(KeyStatus::kOk);
+      }
+    }
+    return false;
+  };
+  for (const std::uint64_t n : {1ULL, 700ULL, 1'400ULL})
+    BOOST_TEST(present(n), n);
+  for (const std::uint64_t n : {1'600ULL, 2'200ULL, 3'000ULL})
+    BOOST_TEST(!present(n), n);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder::steps_test
