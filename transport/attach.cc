@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,20 +14,13 @@
 #include "store/assert.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
-#include "transport/guarded_copy.h"
 
 namespace larder {
 namespace {
 
 constexpr int kPeerPidFd = 77;            // SO_PEERPIDFD, Linux 6.5
 constexpr long kPidFdOpen = 434;          // pidfd_open, Linux 5.3
-constexpr std::size_t kPiece = 64 << 10;  ///< stays in a second-level cache
-
-/// Where a piece lies between the kernel's copy, its checksum and its place.
-std::byte* bounce() {
-  thread_local const auto memory = std::make_unique_for_overwrite<std::byte[]>(kPiece);
-  return memory.get();
-}
+constexpr std::size_t kPiece = 64 << 10;  ///< small enough that the checksum finds it in the cache
 
 Fd peer_pidfd(int socket, pid_t pid) {
   int fd = -1;
@@ -85,21 +77,15 @@ AttachedProcess::Outcome AttachedProcess::read(std::uint64_t address, std::span<
   LARDER_ASSERT(dst.size() <= limits::kCopySlice.count);
   std::size_t at = 0;
   while (at < dst.size()) {
-    // The kernel copies through the caches: into memory that stays there, from which the bytes go
-    // past them to their place, instead of by way of it.
     const std::size_t n = std::min(kPiece, dst.size() - at);
-    const iovec local{bounce(), n};
+    const iovec local{dst.data() + at, n};
     // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
     const iovec remote{reinterpret_cast<void*>(address + at), n};
     const ssize_t got = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
     if (got < 0) return outcome_of(errno);
     if (got == 0) return Outcome::kFault;
-    const auto bytes = static_cast<std::size_t>(got);
-    if (sum != nullptr) sum->update(bounce(), bytes);
-    if (!copy_guarded(dst.data() + at, bounce(), bytes, CopyWay::kStreaming)) {
-      return Outcome::kFault;
-    }
-    at += bytes;
+    if (sum != nullptr) sum->update(dst.data() + at, static_cast<std::size_t>(got));
+    at += static_cast<std::size_t>(got);
   }
   return Outcome::kOk;
 }
