@@ -118,9 +118,10 @@ class Client {
     std::string name = "larder-client";
     Duration deadline = std::chrono::seconds(1);  ///< without progress
     Duration connect_deadline = std::chrono::seconds(2);
-    /// Time that a waiting call polls before it sleeps; a put over shared memory polls again
+    /// Time that a waiting call polls before it sleeps: a little more than it takes to wake a
+    /// daemon that slept, so that not both wake-ups are paid. A put over shared memory polls again
     /// around the time at which its answer is due. 0 never polls.
-    Duration spin = std::chrono::microseconds(50);
+    Duration spin = std::chrono::microseconds(150);
     bool verify = false;       ///< check the checksum of every shm get (tcp always checks)
     bool allow_attach = true;  ///< puts from unregistered memory may be read by the daemon in place
   };

@@ -24,11 +24,11 @@ struct BenchOptions {
   std::uint64_t count = 0;  ///< calls a round, instead of a time; 0: by time
   /// That are gone through, at most: larger than any cache that we know of.
   std::uint64_t cold_bytes = 512 << 20;
-  double pause_ms = 0;         ///< between calls, of Larder and of the limits alike
-  std::uint32_t spin_us = 50;  ///< the client polls so long before it sleeps
-  bool heap = false;           ///< buffers in plain memory, not in a registered region
-  bool full = false;           ///< put: into a full store, beside an empty one that is faulted in
-  bool under_load = false;     ///< match: also while another process puts into a full store
+  double pause_ms = 0;          ///< between calls, of Larder and of the limits alike
+  std::uint32_t spin_us = 150;  ///< the client polls so long before it sleeps
+  bool heap = false;            ///< buffers in plain memory, not in a registered region
+  bool full = false;            ///< put: into a full store, beside an empty one that is faulted in
+  bool under_load = false;      ///< match: also while another process puts into a full store
   std::uint32_t load_clients = 1;  ///< connections of that process, each with a put under way
   std::string load_token;          ///< of that process; empty: as ours
   bool json = false;

@@ -217,7 +217,7 @@ python3 ops/bench_machine.py "$bin" >"$out/machine.json"
 fresh_daemon "$capacity"
 bytes_rows hot "$sizes_hot"
 bytes_rows pause "$sizes_other" --pause-ms 10
-calls_rows "" --spin-us 50
+calls_rows ""
 calls_rows -pause --pause-ms 10
 fresh_daemon "$capacity" --spin-us 0
 bytes_rows nospin "$sizes_other" --spin-us 0

@@ -35,7 +35,7 @@ struct ConnectionOptions {
 /// UNAVAILABLE names the server that did not answer. A waiting call polls for `spin_us` before it
 /// sleeps.
 absl::StatusOr<std::unique_ptr<Client>> connect(const ConnectionOptions& options,
-                                                std::uint32_t spin_us = 50);
+                                                std::uint32_t spin_us = 150);
 
 /// OK, or the call's own error.
 absl::Status status_of(const Completion& completion);
