@@ -54,7 +54,7 @@ struct NodeContext {
   std::atomic<std::uint32_t> arriving{0};
   TenantUses tenant_uses;
   TenantUse nobody{""};  ///< whose is what connections hold that have said no Hello
-  Commons commons;
+  Commons commons{};
   SharedPot held;  ///< bytes that cannot leave: of gets over shared memory and of puts under way
   PinTable pins;
   Suspects suspects;

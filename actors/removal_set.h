@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ class RemovalSet {
   void choose(const LocatedKey& at) { chosen_.push_back(at); }
 
  private:
-  std::vector<LocatedKey> chosen_;
+  std::deque<LocatedKey> chosen_;  ///< of millions: to move them all at once takes too long
 };
 
 /// The blocks for which a question of one row answers true.

@@ -200,7 +200,7 @@ class Index {
   std::uint32_t migrated_ = 0;  ///< slots of `old_` looked at
   std::vector<std::unique_ptr<HugeMemory>> chunk_memory_;
   std::vector<std::unique_ptr<UseTicks>> use_memory_;
-  std::vector<EntryId> free_;
+  std::deque<EntryId> free_;             ///< grows without being moved
   Batch open_batch_;                     ///< taken out of sight since the last advance
   std::deque<Batch> waiting_;            ///< in order of epoch
   std::unique_ptr<SlotTable> draining_;  ///< no reader left; given back a slice at a time

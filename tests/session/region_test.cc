@@ -132,8 +132,11 @@ BOOST_AUTO_TEST_CASE(a_put_that_comes_after_names_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
-  std::atomic<std::uint32_t> of_node{0};
-  RegionBook book(of_node);
+  NodeContext& context = node.context();
+  TenantUse& owner = context.tenant_uses.of("book");
+  const std::uint64_t before = context.commons.taken(Common::kRegions);
+  RegionBook book(context);
+  book.belong_to(owner);
   BOOST_REQUIRE(book.add(kRegion, memfd, Bytes{bytes.size()}).ok());
   HeldRegions held;
   const wire::PutSource source{.key = 0, .region = kRegion, .length = 1};
@@ -148,7 +151,7 @@ BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
 
   held = HeldRegions();
   BOOST_TEST(book.mapped_bytes() == 0U);
-  BOOST_TEST(of_node == 0U);
+  BOOST_TEST(context.commons.taken(Common::kRegions) == before);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
