@@ -28,16 +28,16 @@ if [ -e "$out/machine.json" ]; then rm -f "$out"/*.json "$out"/*.err "$out"/peer
 
 small="--size 64KiB --batch 32"
 large="--size 1MiB,4MiB,16MiB --batch 1"
-rounds=7 seconds=3 capacity=4GiB full_capacity=2GiB blocks=1000000 idle_seconds=20 call_limit=300 total_limit=2400
+rounds=7 seconds=3 capacity=4GiB full_capacity=2GiB blocks=1000000 idle_seconds=20 call_limit=300 total_limit=2400 step_blocks=10000000
 lookups="10000 100000 1000000 10000000"
 sizes_hot="small large" sizes_other="small large"
 if [ -n "$quick" ]; then
   large="--size 4MiB --batch 1"
-  rounds=5 seconds=0.2 capacity=192MiB full_capacity=128MiB blocks=20000 idle_seconds=2 call_limit=20 total_limit=240
+  rounds=5 seconds=0.2 capacity=192MiB full_capacity=128MiB blocks=20000 idle_seconds=2 call_limit=20 total_limit=240 step_blocks=20000
   lookups="10000 100000" sizes_other=small
 fi
 
-ops/build.sh release larder larderd larder_index_lookup larder_index_memory
+ops/build.sh release larder larderd larder_index_lookup larder_index_memory larder_longest_step
 readonly bin=$PWD/build/release/bin trace=tests/data/traces/conversation_trace.jsonl.zst
 export PATH=$bin:$PATH
 
@@ -238,6 +238,7 @@ bench put-full-large put --full $large
 # shellcheck disable=SC2086
 measure index-lookup larder_index_lookup $lookups
 measure index-memory larder_index_memory "$blocks"
+measure longest-step larder_longest_step "$step_blocks"
 fresh_daemon "$capacity"
 row_of idle idle_row
 mib=$(room_mib)

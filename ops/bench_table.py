@@ -71,6 +71,19 @@ def lookup_rows(directory):
     print()
 
 
+def step_rows(directory):
+    answer = load(directory, "longest-step")
+    if not answer:
+        return
+    over = [r for r in answer["rows"] if r["longest_us"] > answer["goal_us"]]
+    print(f'Longest steps with {answer["blocks"]:,} blocks of 256 B, in CPU time of their thread: '
+          f'{len(answer["rows"]) - len(over)} of {len(answer["rows"])} kinds stay within {answer["goal_us"]} µs; the others:\n')
+    head("step", "steps", "mean µs", "longest µs (≤ 1,000)")
+    for r in sorted(over, key=lambda r: -r["longest_us"]):
+        row([r["step"], f'{r["count"]:,}', f'{r["mean_us"]:.0f}', f'{r["longest_us"]:,.0f}'])
+    print()
+
+
 def single_rows(directory):
     """Figures that stand alone: (what, figure, goal)."""
     for mode, mode_name in MODES.items():
@@ -115,6 +128,7 @@ def main():
     bytes_rows(directory)
     full_rows(directory)
     lookup_rows(directory)
+    step_rows(directory)
     head("what", "figure", "goal")
     for cells in single_rows(directory):
         row(cells)

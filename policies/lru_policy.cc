@@ -43,25 +43,42 @@ void LruPolicy::on_erase(PolicyId id, EraseCause /*cause*/) {
 }
 
 std::optional<Victim> LruPolicy::victim(Time /*now*/, absl::FunctionRef<bool(PolicyId)> skip) {
-  // Only after a success: a long run of pinned blocks is crossed in several calls, not begun anew.
-  if (found_ && (request_ended_ || ++calls_ >= kRescanCalls)) cursor_ = kEnds;
   if (cursor_ == kEnds) {
     cursor_ = node(kEnds).next;
+    round_ = kEnds;
     calls_ = 0;
     request_ended_ = false;
   }
-  found_ = true;
   std::uint32_t seen = 0;
-  // Callers skip for different reasons: what one skipped may be what the next one wants.
-  for (std::uint32_t n = node(kEnds).next; n != cursor_ && seen < kRecheck; n = node(n).next) {
-    if (!skip(PolicyId(n - 1))) return victim_at(n);
-    seen += 1;
-  }
+  if (auto again = look_again(seen, skip)) return again;
   for (; seen < limits::kVictimScanMax && cursor_ != kEnds; ++seen) {
     if (!skip(PolicyId(cursor_ - 1))) return victim_at(cursor_);
     cursor_ = node(cursor_).next;
   }
-  found_ = false;
+  return std::nullopt;
+}
+
+/// At blocks before the cursor, which were skipped.
+std::optional<Victim> LruPolicy::look_again(std::uint32_t& seen,
+                                            absl::FunctionRef<bool(PolicyId)> skip) {
+  const std::uint32_t first = node(kEnds).next;
+  // Callers skip for different reasons: what one skipped may be what the next one wants.
+  for (std::uint32_t n = first; n != cursor_ && seen < kRecheck; n = node(n).next) {
+    if (!skip(PolicyId(n - 1))) return victim_at(n);
+    seen += 1;
+  }
+  calls_ += 1;
+  if (round_ == kEnds && (request_ended_ || calls_ >= kRescanCalls)) {
+    round_ = first;
+    calls_ = 0;
+    request_ended_ = false;
+  }
+  if (round_ == kEnds) return std::nullopt;
+  for (; round_ != cursor_ && seen < limits::kVictimScanMax / 2; ++seen) {
+    if (!skip(PolicyId(round_ - 1))) return victim_at(round_);
+    round_ = node(round_).next;
+  }
+  if (round_ == cursor_) round_ = kEnds;
   return std::nullopt;
 }
 
@@ -109,10 +126,15 @@ void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
   node(before).next = n;
   node(after).prev = n;
   // What goes in behind the cursor has not been looked at.
-  if (cursor_ != kEnds && stamp < node(cursor_).stamp) cursor_ = n;
+  if (cursor_ != kEnds && stamp < node(cursor_).stamp) {
+    cursor_ = n;
+    if (round_ != kEnds) request_ended_ = true;  // it may be behind the new place: begun anew
+    round_ = kEnds;
+  }
 }
 
 void LruPolicy::unlink(std::uint32_t n) {
+  if (round_ == n) round_ = node(n).next;
   if (cursor_ == n) cursor_ = node(n).next;
   if (finger_ == n) finger_ = node(n).prev;
   node(node(n).prev).next = node(n).next;

@@ -18,9 +18,10 @@ namespace larder {
 /// on_insert and on_hit walk from where the last one went in, or from the nearer end: O(1) for
 /// touches in order, for inserts in order or in reverse (a restart, a prompt root-first), and for
 /// what is to leave first; else O(touches out of order). on_erase is O(1). victim() goes on behind
-/// the blocks that it skipped before; it looks at the first kRecheck of them again in each call, at
-/// all after a request has ended or kRescanCalls calls. A victim's value is its stamp (exact up to
-/// 2^33 requests). Cannot fail.
+/// the blocks that it skipped before; it looks at the first kRecheck of them again in each call,
+/// and at all in a round, over as many calls as that takes, after a request has ended or
+/// kRescanCalls calls: however many are pinned, what is behind them is found meanwhile. A victim's
+/// value is its stamp (exact up to 2^33 requests). Cannot fail.
 class LruPolicy final : public EvictionPolicy {
  public:
   static constexpr std::uint32_t kRescanCalls = 256;
@@ -35,6 +36,7 @@ class LruPolicy final : public EvictionPolicy {
   void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
   void on_erase(PolicyId id, EraseCause cause) override;
   std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) override;
+  bool has_more() const override { return cursor_ != kEnds; }
 
  private:
   struct Node {
@@ -48,6 +50,7 @@ class LruPolicy final : public EvictionPolicy {
   static constexpr std::uint32_t kChunkNodes = 512;
 
   Victim victim_at(std::uint32_t n);
+  std::optional<Victim> look_again(std::uint32_t& seen, absl::FunctionRef<bool(PolicyId)> skip);
   Node& node(std::uint32_t n) { return chunks_[n / kChunkNodes][n % kChunkNodes]; }
   bool tracked(std::uint32_t n);
   void make_room_for(std::uint32_t n);
@@ -58,9 +61,9 @@ class LruPolicy final : public EvictionPolicy {
   std::vector<std::unique_ptr<Node[]>>
       chunks_;  // null: none of it was ever used; node 0 joins the ends; id i is node i + 1
   std::uint32_t finger_ = kEnds;  // the last one linked; kEnds: it has left
-  std::uint32_t cursor_ = kEnds;  // victim() starts here; kEnds: at the least recent
-  std::uint32_t calls_ = 0;       // since the cursor was last put back
-  bool found_ = false;            // the last call found a victim
+  std::uint32_t cursor_ = kEnds;  // victim() goes on here; kEnds: at the least recent
+  std::uint32_t round_ = kEnds;   // skipped blocks up to here were looked at again; kEnds: no round
+  std::uint32_t calls_ = 0;       // since the last round began
   bool request_ended_ = false;    // pins may have ended behind the cursor
 };
 

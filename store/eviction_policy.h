@@ -75,6 +75,9 @@ class EvictionPolicy {
   /// The cheapest block for which `skip` is false, or nothing; looks at limits::kVictimScanMax
   /// candidates at most. Does not stop tracking it.
   virtual std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) = 0;
+  /// After victim() answered nothing: there are blocks that it has not looked at yet. The next call
+  /// goes on from there.
+  virtual bool has_more() const { return false; }
 };
 
 }  // namespace larder

@@ -225,6 +225,7 @@ class Shard {
   /// Units evicted in one call: a step stays short, the next batch or tick goes on.
   static constexpr std::uint32_t kEvictionsStep = 1'024;
   std::optional<Victim> best_victim(Time now, Skip skip);
+  bool has_more(const EvictionPolicy* only) const;
   Room make_room(const Scope& scope, Time now, std::uint32_t& steps, ShardSet& cheaper);
   bool evictable(PolicyId unit) const;
   bool evict_unit(PolicyId unit);

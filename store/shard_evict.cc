@@ -1,5 +1,6 @@
 // Eviction, erasure and quarantine: how a block leaves.
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/container/inlined_vector.h"
@@ -13,6 +14,10 @@ namespace larder {
 namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::infinity();
+/// Dearer than all that is known: there may be a victim behind blocks that cannot leave.
+constexpr double kUnknown = std::numeric_limits<double>::max();
+/// Of a step's evictions, what a look at kVictimScanMax blocks in vain takes the time of.
+constexpr std::uint32_t kLookSteps = 512;
 /// Slot of a quarantined block: it is not given back.
 constexpr std::uint64_t kSlotWithheld = ~0ULL;
 
@@ -44,12 +49,19 @@ std::optional<Victim> Shard::best_victim(Time now, Skip skip) {
   return best;
 }
 
+bool Shard::has_more(const EvictionPolicy* only) const {
+  if (only != nullptr) return only->has_more();
+  return std::any_of(tenants_.begin(), tenants_.end(),
+                     [](const auto& item) { return item.second.policy->has_more(); });
+}
+
 void Shard::publish_cheapest(Time now) {
   double cheapest = kNothing;
   for (auto& [id, tenant] : tenants_) {
     const auto victim =
         tenant.policy->victim(now, [this](PolicyId unit) { return !evictable(unit); });
-    const double value = victim ? victim->value : kNothing;
+    const double none = tenant.policy->has_more() ? kUnknown : kNothing;
+    const double value = victim ? victim->value : none;
     tenant.budget->publish(id_, value);
     cheapest = std::min(cheapest, value);
   }
@@ -66,12 +78,17 @@ Shard::Room Shard::make_room(const Scope& scope, Time now, std::uint32_t& steps,
     if (!ledger.over()) return Room::kHere;
     const auto best =
         scope.only != nullptr ? scope.only->victim(now, skip) : best_victim(now, skip);
-    const double value = best ? best->value : kNothing;
+    const bool looks_on = !best && has_more(scope.only);
+    const double value = best ? best->value : looks_on ? kUnknown : kNothing;
     // Others compare with what this shard has now, not with what it had a batch ago.
     scope.budget.publish(id_, value);
     const Budget::Cheapest elsewhere = scope.budget.cheapest_besides(id_);
     if (best && value <= elsewhere.value) {
       evict_unit(best->id);  // leased just now: the next look skips it
+      continue;
+    }
+    if (looks_on && elsewhere.value >= kUnknown) {
+      steps -= std::min(steps, kLookSteps) - 1;
       continue;
     }
     if (elsewhere.value < kNothing) {
@@ -164,14 +181,17 @@ std::uint32_t Shard::evict_from_pool(TenantId tenant, Bytes slot_bytes, std::uin
     });
   };
   std::uint32_t evicted = 0;
-  for (std::uint32_t step = 0; step < count && step < kEvictionsStep; ++step) {
+  for (std::uint32_t step = 0; evicted < count && step < kEvictionsStep; ++step) {
     const auto victim = it->second.policy->victim(
         now, [&](PolicyId unit) { return elsewhere(unit) || !evictable(unit); });
+    if (!victim && it->second.policy->has_more()) {
+      step += kLookSteps - 1;
+      continue;
+    }
     if (!victim) break;
     const std::uint64_t before = counters_.evictions;
     evict_unit(victim->id);
     evicted += static_cast<std::uint32_t>(counters_.evictions - before);
-    if (evicted >= count) break;
   }
   counters_.evictions_for_slot += evicted;
   return evicted;

@@ -141,8 +141,9 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
     if (!known && steps > 0) held_.push_back(&scope.budget);
     return false;
   }
-  // The only shard has nobody to wait for.
-  if (room == Room::kNowhere && store_.shards() == 1 && steps > 0) return false;
+  // The only shard has nobody to wait for: what it had no time for is done while the call is
+  // parked.
+  if (room == Room::kNowhere && store_.shards() == 1) return false;
   // Another shard is told to evict, or all is held: only the reserve may be used meanwhile.
   const Bytes capacity = ledger.capacity();
   const Bytes reserve = slot_bytes <= limits::kReserveSlotMax

@@ -153,6 +153,40 @@ BOOST_AUTO_TEST_CASE(a_long_run_of_pinned_blocks_is_crossed_in_bounded_steps_and
   BOOST_TEST(looked_at - first <= 1 + LruPolicy::kRecheck);
 }
 
+/// A store in which more is pinned than one call looks at always has a victim behind that.
+BOOST_AUTO_TEST_CASE(behind_a_long_run_of_pinned_blocks_there_is_a_victim_at_each_call) {
+  constexpr std::uint32_t kPinned = 5 * limits::kVictimScanMax;
+  LruPolicy policy;
+  for (std::uint32_t id = 0; id < 2 * kPinned; ++id)
+    policy.on_insert(insert_of(id, id + 1), nullptr);
+  std::uint32_t unpinned = 0xffffffff;
+  const auto skip = [&](PolicyId id) { return id.value() < kPinned && id.value() != unpinned; };
+  int calls = 0;
+  while (!policy.victim(kNow, skip)) {
+    BOOST_REQUIRE(policy.has_more());
+    calls += 1;
+  }
+  BOOST_TEST(calls == 5);
+  for (std::uint32_t n = 0; n < 3 * LruPolicy::kRescanCalls; ++n) {
+    if (n % 100 == 0) policy.on_request_end({}, 1);
+    const auto victim = policy.victim(kNow, skip);
+    BOOST_REQUIRE(victim.has_value());
+    BOOST_REQUIRE(victim->id == PolicyId(kPinned + n));
+    policy.on_erase(victim->id, EraseCause::kEvicted);
+  }
+  // One whose pin ends comes first again within a round.
+  unpinned = kPinned - 7;
+  policy.on_request_end({}, 1);
+  std::optional<Victim> victim;
+  for (std::uint32_t n = 0; n < 2 * kPinned / limits::kVictimScanMax + 2; ++n) {
+    victim = policy.victim(kNow, skip);
+    BOOST_REQUIRE(victim.has_value());
+    if (victim->id == PolicyId(unpinned)) break;
+    policy.on_erase(victim->id, EraseCause::kEvicted);
+  }
+  BOOST_TEST((victim->id == PolicyId(unpinned)));
+}
+
 BOOST_AUTO_TEST_CASE(one_callers_reasons_to_skip_do_not_hide_blocks_from_another) {
   LruPolicy policy;
   for (std::uint32_t id = 0; id < 2000; ++id)

@@ -168,6 +168,59 @@ BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
     BOOST_TEST(!present(n), n);
 }
 
+/// More than one look at the order of eviction passes, and all of it the oldest.
+BOOST_AUTO_TEST_CASE(what_is_pinned_does_not_hide_what_may_leave) {
+  node.store().set_capacity(Bytes{8 << 20});
+  Config config = node.context().config();
+  config.pin_quota_percent = 60;
+  node.set_config(config);
+  constexpr std::uint64_t kPinned = 3 * limits::kVictimScanMax;
+  for (std::uint64_t first = 1; first <= kPinned; first += 256) {
+    const auto records = keys(first, 256);
+    put(100 + first, 0, records);
+    wire::PinRequest pin;
+    pin.set_ns(ns());
+    client->add({.type = FrameType::kPin,
+                 .id = 50'000 + first,
+                 .body = &pin,
+                 .array = std::as_bytes(std::span(records))});
+    work(*client);
+  }
+  (void)client->replies();
+  BOOST_REQUIRE_GE(node.context().pins.pot().taken(), kPinned * kSmall);
+  const std::uint64_t capacity = node.store().budget.ledger.capacity().count;
+  std::uint64_t stored = 0;
+  std::uint64_t asked = 0;
+  for (std::uint64_t bytes = 0; bytes < 2 * capacity; bytes += 16 * sim::kLength) {
+    std::vector<wire::KeyRecord> records;
+    wire::PutRequest body;
+    body.set_ns(ns());
+    const std::vector<std::byte> payload(16 * sim::kLength);
+    for (std::uint64_t n = 0; n < 16; ++n) {
+      records.push_back(key(1'000'000 + asked++));
+      body.add_inline_checksums(checksum(std::span(payload).first(sim::kLength)));
+    }
+    client->add({.type = FrameType::kPut,
+                 .id = 100'000 + bytes,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(records))},
+                payload);
+    work(*client);
+    for (int tick = 0; tick < 3; ++tick) {
+      node.shards().tick_all();
+      work(*client);
+    }
+    BOOST_REQUIRE(node.store().budget.ledger.used() <= Bytes{capacity});
+    for (const auto& reply : client->replies()) {
+      std::vector<wire::PutResult> results;
+      BOOST_TEST(wire::parse(reply.array, results));
+      for (const wire::PutResult& result : results)
+        stored += result.status == static_cast<std::uint16_t>(KeyStatus::kOk) ? 1 : 0;
+    }
+  }
+  BOOST_TEST(stored == asked);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder::steps_test
