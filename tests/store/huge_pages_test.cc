@@ -101,10 +101,11 @@ BOOST_AUTO_TEST_CASE(filled_memory_is_there_is_zero_and_keeps_what_stood_in_it) 
   BOOST_TEST((memory.data[3 * kMib] == std::byte{42}));
   memory.data[3 * kMib] = std::byte{0};
   BOOST_TEST(all_zero(memory.data, memory.length.count));
-  // Where the kernel has them, only the tail is left.
-  if (done.count > 0) BOOST_TEST(done.count == 6 * kMib);
-  // Again, and of a piece that is not at a boundary: nothing happens.
-  BOOST_TEST(fill_with_huge_pages(memory.fd, memory.data, memory.length) == done);
+  // The tail holds none, wherever the kernel has them.
+  BOOST_TEST(done.count <= 6 * kMib);
+  // Again, what is there stays; of a piece that is not at a boundary nothing happens.
+  BOOST_TEST(fill_with_huge_pages(memory.fd, memory.data, memory.length) >= done);
+  BOOST_TEST(all_zero(memory.data, memory.length.count));
   BOOST_TEST(fill_with_huge_pages(memory.fd, memory.data + 4096, {4 * kMib}) == Bytes{0});
   BOOST_TEST(fill_with_huge_pages(memory.fd, memory.data, {kMib}) == Bytes{0});
 }
