@@ -20,6 +20,7 @@
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
 #include "tests/eventually.h"
+#include "tests/sanitized.h"
 
 namespace larder::memory_pressure_test {
 namespace {
@@ -170,7 +171,9 @@ struct Limited {
     BOOST_TEST(load->failed == 0U);
     BOOST_TEST(load->wrong == 0U);
     BOOST_TEST(load->client->stats().reconnects == 0U);
-    BOOST_TEST(daemon.stat("capacity_bytes") > 16 * kMib);
+    // The least that slabs have is 16 MiB, of which the capacity is 7/8 or more: where a sanitizer
+    // keeps what was freed, it may come to that.
+    BOOST_TEST(daemon.stat("capacity_bytes") > (sim::kSanitized ? 13 : 16) * kMib);
     BOOST_TEST(daemon.logged("reason=pressure") >= 1U);
   }
 
