@@ -66,10 +66,7 @@ bool Session::pump(const Turn& turn) {
   now_ = turn.now;
   ready_ = turn.ready;
   turn_bytes_ = turn.bytes;
-  if ((turn.readable || more_to_read_) && wants_read()) {
-    read_frames();
-    count_reader();
-  }
+  if ((turn.readable || more_to_read_) && wants_read()) read_frames();
   step_ops();
   reap_ops();
   if (!flush()) return false;
@@ -105,6 +102,11 @@ std::uint8_t Session::note_priority(std::uint64_t request) {
 }
 
 void Session::read_frames() {
+  read_what_is_here();
+  count_reader();
+}
+
+void Session::read_what_is_here() {
   std::size_t budget = turn_bytes_;
   more_to_read_ = false;
   while (wants_read()) {

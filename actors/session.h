@@ -240,6 +240,7 @@ class Session {
   void forget_claims(Time now);
   bool charge_reader(std::uint64_t bytes);
   void count_reader();
+  void read_what_is_here();
   void add_tenants(wire::StatsReply& body) const;
 
   Options options_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/session.h"
+#include "actors/session_batches.h"
 #include "actors/session_limits.h"
 #include "transport/wire.pb.h"
 
@@ -18,27 +19,13 @@ class ClaimOp : public SessionOp {
       : session_(session), id_(id), answer_(std::move(answer)), chains_(std::move(chains)) {}
 
   void start(const std::vector<LocatedKey>& absent, Time deadline) {
-    std::vector<std::shared_ptr<ClaimCall>> calls(session_.node().store.shards());
-    const auto send = [&](ShardId shard) {
-      std::shared_ptr<ClaimCall> call = std::exchange(calls[shard.value()], nullptr);
-      call->shard = shard;
-      call->deadline = deadline;
-      call->reply_to = session_.inbox();
-      call->session = session_.id();
-      call->op = id_;
-      waiting_ += 1;
-      session_.node().shards.send(shard, std::move(call));
-    };
+    const auto complete = [deadline](ClaimCall& call) { call.deadline = deadline; };
+    CallBatches<ClaimCall> calls(session_, id_, kClaimStep, complete);
     for (std::size_t i = 0; i < absent.size(); ++i) {
-      auto& call = calls[absent[i].shard.value()];
-      if (!call) call = std::make_shared<ClaimCall>();
-      call->keys.push_back(absent[i].key);
-      call->positions.push_back(static_cast<std::uint32_t>(i));
-      if (call->keys.size() == kClaimStep) send(absent[i].shard);
+      calls.of(absent[i].shard).keys.push_back(absent[i].key);
+      calls.added(absent[i].shard, i);
     }
-    for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
-      if (calls[shard]) send(ShardId(shard));
-    }
+    waiting_ = calls.finish();
   }
 
   void on_answer(ShardCall& call) override {

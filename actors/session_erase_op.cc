@@ -1,34 +1,17 @@
 #include "actors/session_erase_op.h"
 
-#include <utility>
-
+#include "actors/session_batches.h"
 #include "actors/session_limits.h"
 
 namespace larder {
 
 int send_erases(Session& session, std::uint64_t op, const std::vector<LocatedKey>& keys) {
-  std::vector<std::shared_ptr<EraseCall>> calls(session.node().store.shards());
-  int sent = 0;
-  const auto send = [&](ShardId shard) {
-    std::shared_ptr<EraseCall> call = std::exchange(calls[shard.value()], nullptr);
-    call->shard = shard;
-    call->reply_to = session.inbox();
-    call->session = session.id();
-    call->op = op;
-    sent += 1;
-    session.node().shards.send(shard, std::move(call));
-  };
+  CallBatches<EraseCall> calls(session, op, kEraseStep);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto& call = calls[keys[i].shard.value()];
-    if (!call) call = std::make_shared<EraseCall>();
-    call->keys.push_back(keys[i].key);
-    call->positions.push_back(static_cast<std::uint32_t>(i));
-    if (call->keys.size() == kEraseStep) send(keys[i].shard);
+    calls.of(keys[i].shard).keys.push_back(keys[i].key);
+    calls.added(keys[i].shard, i);
   }
-  for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
-    if (calls[shard]) send(ShardId(shard));
-  }
-  return sent;
+  return calls.finish();
 }
 
 void EraseOp::start(const std::vector<LocatedKey>& keys) {

@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kNodeRemovalsMax = 4;
 inline constexpr std::uint64_t kFrameBytesFree = 256 << 10;
 inline constexpr std::uint64_t kNodeFrameBytesMax = 512 << 20;
 /// An entry of the index each, and a key in the session's memory.
-inline constexpr std::uint64_t kNodeClaimsMax = 4 << 20;
+inline constexpr std::uint64_t kNodeClaimsMax = 16 << 20;
 inline constexpr std::uint64_t kNodeChainMax = 16 << 20;
 /// Of all sessions together, by Common.
 inline constexpr std::array<std::uint64_t, kCommons> kCommonMax = {

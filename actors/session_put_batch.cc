@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/clock.h"
+#include "actors/session_batches.h"
 #include "actors/session_limits.h"
 #include "store/crash_point.h"
 #include "store/limits.h"
@@ -45,19 +46,12 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
   const std::int64_t expiry = ns_->spec.ttl.count() > 0 ? wall_ns() + ns_->spec.ttl.count() : 0;
 
   const bool off = node.mode_of(*ns_) == NamespaceMode::kOff;
-  std::vector<std::shared_ptr<ReserveCall>> calls(node.store.shards());
-  const auto send = [&](ShardId shard) {
-    std::shared_ptr<ReserveCall> call = std::exchange(calls[shard.value()], nullptr);
-    call->shard = shard;
-    call->request = request;
-    call->deadline = deadline;
-    call->given_up = given_up_;
-    call->reply_to = session_.inbox();
-    call->session = session_.id();
-    call->op = op_;
-    calls_ += 1;
-    node.shards.send(shard, std::move(call));
+  const auto complete = [&](ReserveCall& call) {
+    call.request = request;
+    call.deadline = deadline;
+    call.given_up = given_up_;
   };
+  CallBatches<ReserveCall> calls(session_, op_, kReserveStep, complete);
   for (std::size_t i = 0; i < items_.size(); ++i) {
     PutItem& item = items_[i];
     if (off) {
@@ -84,8 +78,6 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
       item.status = KeyStatus::kNoSpace;
       continue;
     }
-    auto& call = calls[item.at.shard.value()];
-    if (!call) call = std::make_shared<ReserveCall>();
     ReserveItem ask;
     ask.key = item.at.key;
     ask.tenant = ns_->tenant;
@@ -99,13 +91,10 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
     ask.slot_bytes = bytes;
     ask.ranks = ns_->spec.ranks;
     if (!in_flight) lend(item, ask, lent);
-    call->items.push_back(ask);
-    call->positions.push_back(static_cast<std::uint32_t>(i));
-    if (call->items.size() == kReserveStep) send(item.at.shard);
+    calls.of(item.at.shard).items.push_back(ask);
+    calls.added(item.at.shard, i);
   }
-  for (std::uint32_t shard = 0; shard < calls.size(); ++shard) {
-    if (calls[shard]) send(ShardId(shard));
-  }
+  calls_ = calls.finish();
 }
 
 /// What is being written cannot leave, no more than what is leased: a tenant has not all of it.

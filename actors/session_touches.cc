@@ -24,7 +24,7 @@ void TouchBook::add(std::span<const LocatedKey> keys, std::optional<RequestId> r
     }
   }
   touches_ += keys.size();
-  if (touches_ >= kTouchesMax) flush();
+  if (touches_ >= kTouchStep) flush();
 }
 
 void TouchBook::flush() {

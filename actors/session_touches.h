@@ -13,13 +13,11 @@
 namespace larder {
 
 /// Touches that one session's calls made and no shard knows yet, gathered so that a get costs no
-/// message. Sent before the session's next reservation, after kTouchesMax, and on its timer.
+/// message. Sent before the session's next reservation, after kTouchStep, and on its timer.
 ///
 /// One io thread. `node` outlives it.
 class TouchBook {
  public:
-  static constexpr std::size_t kTouchesMax = 1'024;
-
   explicit TouchBook(NodeContext& node) : node_(node) {}
 
   /// The keys of one call, the most lasting first.

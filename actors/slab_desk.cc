@@ -131,7 +131,11 @@ bool SlabDesk::make_room(Budget& budget, Bytes wanted, Bytes least) {
   for (int pass = 0; budget.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
     hooks_.settle();
     // Used bytes say nothing of progress: other reservations charge meanwhile.
-    idle = budget.has_victim() ? 0 : idle + 1;
+    if (budget.has_victim()) {
+      idle = 0;
+    } else if (!budget.looks_on()) {
+      idle += 1;
+    }
   }
   budget.ledger.refund(wanted);
   return budget.ledger.used() + least <= budget.ledger.capacity();

@@ -43,22 +43,19 @@ void LruPolicy::on_erase(PolicyId id, EraseCause /*cause*/) {
 }
 
 std::optional<Victim> LruPolicy::victim(Time /*now*/, absl::FunctionRef<bool(PolicyId)> skip) {
-  if (cursor_ == kEnds) {
-    cursor_ = node(kEnds).next;
-    round_ = kEnds;
-    calls_ = 0;
-    request_ended_ = false;
-  }
+  const bool crossed = cursor_ == kEnds;
   std::uint32_t seen = 0;
   if (auto again = look_again(seen, skip)) return again;
   for (; seen < limits::kVictimScanMax && cursor_ != kEnds; ++seen) {
     if (!skip(PolicyId(cursor_ - 1))) return victim_at(cursor_);
     cursor_ = node(cursor_).next;
   }
+  // What was skipped on the way may be free by now: nothing is said before a round over all.
+  if (!crossed && cursor_ == kEnds && round_ == kEnds) round_ = node(kEnds).next;
   return std::nullopt;
 }
 
-/// At blocks before the cursor, which were skipped.
+/// At blocks before the cursor, which were skipped. With none behind it that is all there is.
 std::optional<Victim> LruPolicy::look_again(std::uint32_t& seen,
                                             absl::FunctionRef<bool(PolicyId)> skip) {
   const std::uint32_t first = node(kEnds).next;
@@ -67,14 +64,15 @@ std::optional<Victim> LruPolicy::look_again(std::uint32_t& seen,
     if (!skip(PolicyId(n - 1))) return victim_at(n);
     seen += 1;
   }
+  const bool all_skipped = cursor_ == kEnds;
   calls_ += 1;
-  if (round_ == kEnds && (request_ended_ || calls_ >= kRescanCalls)) {
+  if (round_ == kEnds && (all_skipped || request_ended_ || calls_ >= kRescanCalls)) {
     round_ = first;
     calls_ = 0;
     request_ended_ = false;
   }
-  if (round_ == kEnds) return std::nullopt;
-  for (; round_ != cursor_ && seen < limits::kVictimScanMax / 2; ++seen) {
+  const std::uint32_t most = limits::kVictimScanMax / (all_skipped ? 1 : 2);
+  for (; round_ != kEnds && round_ != cursor_ && seen < most; ++seen) {
     if (!skip(PolicyId(round_ - 1))) return victim_at(round_);
     round_ = node(round_).next;
   }
@@ -126,10 +124,12 @@ void LruPolicy::link(std::uint32_t n, std::uint64_t stamp) {
   node(before).next = n;
   node(after).prev = n;
   // What goes in behind the cursor has not been looked at.
-  if (cursor_ != kEnds && stamp < node(cursor_).stamp) {
+  if (cursor_ == kEnds || stamp < node(cursor_).stamp) {
     cursor_ = n;
-    if (round_ != kEnds) request_ended_ = true;  // it may be behind the new place: begun anew
-    round_ = kEnds;
+    if (round_ != kEnds && stamp < node(round_).stamp) {  // it has passed the cursor's new place
+      request_ended_ = true;
+      round_ = kEnds;
+    }
   }
 }
 

@@ -36,7 +36,7 @@ class LruPolicy final : public EvictionPolicy {
   void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
   void on_erase(PolicyId id, EraseCause cause) override;
   std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) override;
-  bool has_more() const override { return cursor_ != kEnds; }
+  bool has_more() const override { return cursor_ != kEnds || round_ != kEnds; }
 
  private:
   struct Node {
@@ -61,7 +61,7 @@ class LruPolicy final : public EvictionPolicy {
   std::vector<std::unique_ptr<Node[]>>
       chunks_;  // null: none of it was ever used; node 0 joins the ends; id i is node i + 1
   std::uint32_t finger_ = kEnds;  // the last one linked; kEnds: it has left
-  std::uint32_t cursor_ = kEnds;  // victim() goes on here; kEnds: at the least recent
+  std::uint32_t cursor_ = kEnds;  // victim() goes on here; kEnds: it has looked at all
   std::uint32_t round_ = kEnds;   // skipped blocks up to here were looked at again; kEnds: no round
   std::uint32_t calls_ = 0;       // since the last round began
   bool request_ended_ = false;    // pins may have ended behind the cursor

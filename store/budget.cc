@@ -1,14 +1,8 @@
 #include "store/budget.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace larder {
-
-namespace {
-constexpr double kNothing = std::numeric_limits<double>::infinity();
-}
 
 Budget::Budget(Bytes capacity, std::uint32_t shards) : ledger(capacity), cheapest_(shards) {
   for (std::atomic<double>& value : cheapest_)
@@ -31,7 +25,13 @@ Budget::Cheapest Budget::cheapest_besides(ShardId own) const {
 
 bool Budget::has_victim() const {
   return std::any_of(cheapest_.begin(), cheapest_.end(), [](const std::atomic<double>& value) {
-    return std::isfinite(value.load(std::memory_order_relaxed));
+    return value.load(std::memory_order_relaxed) < kUnknown;
+  });
+}
+
+bool Budget::looks_on() const {
+  return std::any_of(cheapest_.begin(), cheapest_.end(), [](const std::atomic<double>& value) {
+    return value.load(std::memory_order_relaxed) == kUnknown;
   });
 }
 

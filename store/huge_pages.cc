@@ -13,31 +13,30 @@ namespace {
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 constexpr off_t kSmallPage = 4096;
+constexpr int kPlacesTried = 4;
 
 }  // namespace
 
 void* map_at_huge_page(Bytes length, int protection, int flags, int fd) {
-  if (length < kHugePage) return ::mmap(nullptr, length.count, protection, flags, fd, 0);
-  // Address space with room for a boundary; what lies before and behind is given back.
-  const std::uint64_t space = length.count + kHugePage.count;
-  void* const reserved =
-      ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return MAP_FAILED;
-  auto* const begin = static_cast<std::byte*>(reserved);
-  const std::uint64_t beyond = reinterpret_cast<std::uintptr_t>(begin) % kHugePage.count;
-  const std::uint64_t skipped = beyond == 0 ? 0 : kHugePage.count - beyond;
-  std::byte* const at = begin + skipped;
-  void* const mapped = ::mmap(at, length.count, protection, flags | MAP_FIXED, fd, 0);
-  if (mapped == MAP_FAILED) {
-    const int error = errno;
-    ::munmap(reserved, space);
-    errno = error;
-    return MAP_FAILED;
+  const auto map_at = [&](void* at, int how) {
+    return ::mmap(at, length.count, protection, flags | how, fd, 0);
+  };
+  if (length < kHugePage) return map_at(nullptr, 0);
+  for (int n = 0; n < kPlacesTried; ++n) {
+    // A place with a boundary in it, given back before it is used: what is mapped over a place that
+    // is held leaves a hole when that fails, which another thread may have taken by then.
+    const std::uint64_t space = length.count + kHugePage.count;
+    void* const found =
+        ::mmap(nullptr, space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) break;
+    ::munmap(found, space);
+    auto* const begin = static_cast<std::byte*>(found);
+    const std::uint64_t beyond = reinterpret_cast<std::uintptr_t>(begin) % kHugePage.count;
+    const std::uint64_t skipped = beyond == 0 ? 0 : kHugePage.count - beyond;
+    void* const mapped = map_at(begin + skipped, MAP_FIXED_NOREPLACE);
+    if (mapped != MAP_FAILED || errno != EEXIST) return mapped;
   }
-  if (skipped > 0) ::munmap(begin, skipped);
-  const std::uint64_t used = (length.count + kSmallPage - 1) / kSmallPage * kSmallPage;
-  if (skipped + used < space) ::munmap(at + used, space - skipped - used);
-  return mapped;
+  return map_at(nullptr, 0);
 }
 
 Bytes fill_with_huge_pages(int fd, void* data, Bytes length) {

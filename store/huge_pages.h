@@ -8,8 +8,8 @@ namespace larder {
 inline constexpr Bytes kHugePage{2ULL << 20};
 
 /// mmap() of `length` bytes (of `fd` from its start, or -1) at a boundary of huge pages, if it is
-/// long enough to hold one: elsewhere the kernel maps them in small pieces. MAP_FAILED and errno as
-/// mmap() has them. The caller unmaps it.
+/// long enough to hold one and a place is found: elsewhere the kernel maps them in small pieces.
+/// MAP_FAILED and errno as mmap() has them. The caller unmaps it. Any thread.
 void* map_at_huge_page(Bytes length, int protection, int flags, int fd);
 
 /// Gives the file `fd` in shared memory (tmpfs, memfd), mapped shared and writable at `data`, its

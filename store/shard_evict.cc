@@ -1,7 +1,6 @@
 // Eviction, erasure and quarantine: how a block leaves.
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/container/inlined_vector.h"
 
@@ -13,9 +12,8 @@ namespace larder {
 
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::infinity();
-/// Dearer than all that is known: there may be a victim behind blocks that cannot leave.
-constexpr double kUnknown = std::numeric_limits<double>::max();
+constexpr double kNothing = Budget::kNothing;
+constexpr double kUnknown = Budget::kUnknown;
 /// Of a step's evictions, what a look at kVictimScanMax blocks in vain takes the time of.
 constexpr std::uint32_t kLookSteps = 512;
 /// Slot of a quarantined block: it is not given back.

@@ -22,6 +22,7 @@
 #include "store/huge_memory.h"
 #include "store/index.h"
 #include "store/quiescence.h"
+#include "tests/bench/drawn_hash.h"
 
 namespace larder {
 namespace {
@@ -37,15 +38,8 @@ Time now() {
   return std::chrono::steady_clock::now();
 }
 
-/// SplitMix64: key n without keeping the keys.
-std::uint64_t mix(std::uint64_t n) {
-  n += 0x9e3779b97f4a7c15;
-  n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9;
-  n = (n ^ (n >> 27)) * 0x94d049bb133111eb;
-  return n ^ (n >> 31);
-}
 BlockKey key_of(std::uint64_t n) {
-  return {NamespaceId(7), {mix(n), mix(~n)}, GroupId(0), Rank(0)};
+  return {NamespaceId(7), drawn_hash(n), GroupId(0), Rank(0)};
 }
 
 /// What the kernel does in the background for memory that asked for huge pages, done at once and

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "store/checksum.h"
+#include "tests/bench/drawn_hash.h"
 #include "tests/session/lone_session.h"
 #include "transport/namespace_wire.h"
 #include "transport/wire.pb.h"
@@ -48,16 +49,6 @@ struct Steps {
     longest_us = std::max(longest_us, took);
   }
 };
-
-std::uint64_t mix(std::uint64_t n) {
-  n += 0x9e3779b97f4a7c15;
-  n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9;
-  n = (n ^ (n >> 27)) * 0x94d049bb133111eb;
-  return n ^ (n >> 31);
-}
-BlockHash hash_of(std::uint64_t n) {
-  return {mix(n), mix(~n)};
-}
 
 NamespaceSpec spec() {
   NamespaceSpec out;
@@ -112,7 +103,7 @@ class Node {
 
   static wire::KeyRecord record(std::uint64_t n) {
     wire::KeyRecord out;
-    out.hash = out.anchor = hash_of(n);
+    out.hash = out.anchor = drawn_hash(n);
     out.position = static_cast<std::uint32_t>(n);
     out.length = kBlock;
     return out;
@@ -157,7 +148,7 @@ class Node {
 std::vector<BlockHash> chain_from(std::uint64_t first, std::size_t count) {
   std::vector<BlockHash> chain;
   for (std::uint64_t n = first; n < first + count; ++n)
-    chain.push_back(hash_of(n));
+    chain.push_back(drawn_hash(n));
   return chain;
 }
 

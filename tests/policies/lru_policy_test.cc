@@ -187,6 +187,39 @@ BOOST_AUTO_TEST_CASE(behind_a_long_run_of_pinned_blocks_there_is_a_victim_at_eac
   BOOST_TEST((victim->id == PolicyId(unpinned)));
 }
 
+/// That nothing can leave is said once all were looked at, and what can leave then is found.
+BOOST_AUTO_TEST_CASE(nothing_is_said_of_many_pinned_blocks_after_a_look_at_all_of_them) {
+  constexpr std::uint32_t kPinned = 5 * limits::kVictimScanMax / 2;
+  LruPolicy policy;
+  for (std::uint32_t id = 0; id < kPinned; ++id)
+    policy.on_insert(insert_of(id, id + 1), nullptr);
+  std::set<std::uint32_t> looked_at;
+  std::uint32_t unpinned = 0xffffffff;
+  const auto skip = [&](PolicyId id) {
+    looked_at.insert(id.value());
+    return id.value() != unpinned;
+  };
+  for (int round = 0; round < 3; ++round) {
+    looked_at.clear();
+    int calls = 0;
+    do {
+      BOOST_REQUIRE(!policy.victim(kNow, skip).has_value());
+      calls += 1;
+    } while (policy.has_more() && calls < 100);
+    BOOST_TEST(calls <= 6);  // across, and a round
+    BOOST_TEST(looked_at.size() == kPinned);
+  }
+  unpinned = kPinned - 3;
+  std::optional<Victim> victim;
+  for (int calls = 0; calls < 8 && !victim; ++calls) {
+    // Inserts meanwhile do not begin the search anew.
+    policy.on_insert(insert_of(kPinned + static_cast<std::uint32_t>(calls), kPinned + 10), nullptr);
+    victim = policy.victim(kNow, [&](PolicyId id) { return skip(id) || id.value() >= kPinned; });
+  }
+  BOOST_REQUIRE(victim.has_value());
+  BOOST_TEST((victim->id == PolicyId(unpinned)));
+}
+
 BOOST_AUTO_TEST_CASE(one_callers_reasons_to_skip_do_not_hide_blocks_from_another) {
   LruPolicy policy;
   for (std::uint32_t id = 0; id < 2000; ++id)

@@ -23,14 +23,6 @@ struct Fixture : sim::LoneFixture {
     body.set_ns(ns());
     client->add({.type = FrameType::kList, .id = id, .body = &body});
   }
-  void put(std::span<const wire::KeyRecord> keys, const std::vector<std::byte>& bytes) {
-    wire::PutRequest body;
-    body.set_ns(ns());
-    for (const wire::KeyRecord& key : keys)
-      body.add_inline_checksums(checksum(std::vector<std::byte>(key.length)));
-    client->add({.type = FrameType::kPut, .id = kId, .body = &body, .array = std::as_bytes(keys)},
-                bytes);
-  }
   void remove_prefix() {
     wire::RemovePrefixRequest body;
     body.set_ns(ns());
@@ -130,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_removal_of_a_prefix_while_it_scans) {
 
 BOOST_AUTO_TEST_CASE(the_removal_of_a_prefix_while_no_shard_is_asked) {
   const wire::KeyRecord keys[] = {key(1)};
-  put(keys, std::vector<std::byte>(sim::kLength));
+  put(kId, keys);
   work(*client);
   remove_prefix();
   client->send_all(now);
@@ -150,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_removal_of_a_prefix_while_no_shard_is_asked) {
 
 BOOST_AUTO_TEST_CASE(the_removal_of_a_prefix_while_it_erases) {
   const wire::KeyRecord keys[] = {key(1)};
-  put(keys, std::vector<std::byte>(sim::kLength));
+  put(kId, keys);
   work(*client);
   remove_prefix();
   client->send_all(now);
@@ -168,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_removal_of_a_prefix_while_it_erases) {
 
 BOOST_AUTO_TEST_CASE(a_put_that_waits_for_its_shard) {
   const wire::KeyRecord keys[] = {key(1), key(2)};
-  put(keys, std::vector<std::byte>(2 * sim::kLength));
+  put(kId, keys);
   cancel(kId);
   client->send_all(now);
   BOOST_TEST(codes(kId).empty());

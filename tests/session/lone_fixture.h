@@ -90,6 +90,37 @@ struct LoneFixture {
     out.length = length;
     return out;
   }
+  /// Blocks of zeros, in the frame.
+  void put(std::uint64_t id, std::span<const wire::KeyRecord> keys, std::uint64_t request = 0) {
+    wire::PutRequest body;
+    body.set_ns(ns());
+    body.set_request(request);
+    std::vector<std::byte> bytes;
+    for (const wire::KeyRecord& key : keys) {
+      body.add_inline_checksums(checksum(std::vector<std::byte>(key.length)));
+      bytes.resize(bytes.size() + key.length);
+    }
+    client->add({.type = FrameType::kPut, .id = id, .body = &body, .array = std::as_bytes(keys)},
+                bytes);
+  }
+  /// A call whose body names the namespace alone, of these keys.
+  template <class Body>
+  void call(FrameType type, std::uint64_t id, std::span<const wire::KeyRecord> keys = {}) {
+    Body body;
+    body.set_ns(ns());
+    client->add({.type = type, .id = id, .body = &body, .array = std::as_bytes(keys)});
+  }
+  /// Keys of puts and removals that were answered `status` since the last look.
+  std::size_t answered(wire::KeyStatus status) {
+    std::size_t keys = 0;
+    for (const auto& reply : client->replies()) {
+      std::vector<wire::PutResult> results;
+      BOOST_TEST(wire::parse(reply.array, results));
+      for (const wire::PutResult& result : results)
+        keys += result.status == static_cast<std::uint16_t>(status) ? 1 : 0;
+    }
+    return keys;
+  }
   void put_start(std::uint64_t id, std::span<const wire::KeyRecord> keys) {
     wire::PutStartRequest body;
     body.set_ns(ns());

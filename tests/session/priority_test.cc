@@ -24,15 +24,7 @@ struct Fixture : sim::LoneFixture {
 
   void store(std::uint64_t n) {
     const wire::KeyRecord record = key(n);
-    const std::vector<std::byte> bytes(record.length);
-    wire::PutRequest body;
-    body.set_ns(ns());
-    body.add_inline_checksums(checksum(bytes));
-    client->add({.type = FrameType::kPut,
-                 .id = 10 + n,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(&record, 1))},
-                bytes);
+    put(10 + n, std::span(&record, 1));
     work(*client);
     BOOST_REQUIRE((codes(10 + n) == std::vector{absl::StatusCode::kOk}));
   }

@@ -28,21 +28,14 @@ struct Fixture : sim::LoneFixture {
   void put_blocks(std::uint64_t count) {
     for (std::uint64_t n = 1; n <= count; ++n) {
       const wire::KeyRecord record = key(n);
-      wire::PutRequest body;
-      body.set_ns(ns());
-      const std::vector<std::byte> bytes(record.length);
-      body.add_inline_checksums(checksum(bytes));
-      client->add({.type = FrameType::kPut,
-                   .id = 1000 + n,
-                   .body = &body,
-                   .array = std::as_bytes(std::span(&record, 1))},
-                  bytes);
+      put(1000 + n, std::span(&record, 1));
       work(*client);
     }
     (void)client->replies();
   }
-  void start(FrameType type, const google::protobuf::MessageLite& body) {
-    client->add({.type = type, .id = kId, .body = &body});
+  void start_purge(std::uint64_t blocks) {
+    put_blocks(blocks);
+    call<wire::PurgeRequest>(FrameType::kPurge, kId);
     client->send_all(now);
   }
   /// One round of messages between session and shards, `later` on.
@@ -60,10 +53,7 @@ struct Fixture : sim::LoneFixture {
 BOOST_FIXTURE_TEST_SUITE(progress, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_purge_says_how_much_is_removed_while_it_goes_on) {
-  put_blocks(20);
-  wire::PurgeRequest body;
-  body.set_ns(ns());
-  start(FrameType::kPurge, body);
+  start_purge(20);
   client->on_time(now);
   round(milliseconds(60));  // it scans
   BOOST_TEST(progress().empty());
@@ -74,10 +64,7 @@ BOOST_AUTO_TEST_CASE(a_purge_says_how_much_is_removed_while_it_goes_on) {
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_hangs_says_nothing) {
-  put_blocks(20);
-  wire::PurgeRequest body;
-  body.set_ns(ns());
-  start(FrameType::kPurge, body);
+  start_purge(20);
   for (int n = 0; n < 50; ++n) {  // no shard answers
     now += milliseconds(60);
     client->on_time(now);
@@ -89,10 +76,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_hangs_says_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_is_quick_says_nothing) {
-  put_blocks(2);
-  wire::PurgeRequest body;
-  body.set_ns(ns());
-  start(FrameType::kPurge, body);
+  start_purge(2);
   client->settle(now);
   client->on_time(now);
   int frames = 0;

@@ -29,20 +29,6 @@ struct Fixture : sim::LoneFixture {
     }
     return out;
   }
-  void put(std::uint64_t id, std::uint64_t request, const std::vector<wire::KeyRecord>& records) {
-    wire::PutRequest body;
-    body.set_ns(ns());
-    body.set_request(request);
-    const std::vector<std::byte> bytes(records.size() * kSmall);
-    for (std::size_t n = 0; n < records.size(); ++n)
-      body.add_inline_checksums(checksum(std::span(bytes).first(kSmall)));
-    client->add({.type = FrameType::kPut,
-                 .id = id,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(records))},
-                bytes);
-    work(*client);
-  }
 };
 
 }  // namespace
@@ -56,14 +42,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_reservations_and_what_takes_them_back) {
   client->send_all(now);
   BOOST_TEST(run_shard() >= kKeys / kReserveStep);
   client->settle(now);
-  std::size_t wanted = 0;
-  for (const auto& reply : client->replies()) {
-    std::vector<wire::PutResult> results;
-    BOOST_TEST(wire::parse(reply.array, results));
-    for (const wire::PutResult& result : results)
-      wanted += result.status == static_cast<std::uint16_t>(KeyStatus::kWanted) ? 1 : 0;
-  }
-  BOOST_TEST(wanted == kKeys);
+  BOOST_TEST(answered(KeyStatus::kWanted) == kKeys);
   client = nullptr;
   BOOST_TEST(run_shard() >= kKeys / kAbortStep);
   BOOST_TEST((sim::held_in(node.store()) == sim::Held{}));
@@ -101,28 +80,16 @@ BOOST_AUTO_TEST_CASE(removals_of_a_batch) {
   std::vector<wire::KeyRecord> all;
   for (std::uint64_t first = 1; first < kKeys; first += 200) {
     const auto records = keys(first, 200);
-    put(100 + first, 0, records);
+    put(100 + first, records);
+    work(*client);
     all.insert(all.end(), records.begin(), records.end());
   }
   (void)client->replies();
-  wire::RemoveRequest body;
-  body.set_ns(ns());
-  client->add({.type = FrameType::kRemove,
-               .id = kId,
-               .body = &body,
-               .array = std::as_bytes(std::span(all))});
+  call<wire::RemoveRequest>(FrameType::kRemove, kId, all);
   client->send_all(now);
   BOOST_TEST(run_shard() >= kKeys / kEraseStep);
   client->settle(now);
-  std::size_t removed = 0;
-  for (const auto& reply : client->replies()) {
-    std::vector<wire::PutResult> results;
-    if (reply.header.id != kId) continue;
-    BOOST_TEST(wire::parse(reply.array, results));
-    for (const wire::PutResult& result : results)
-      removed += result.status == static_cast<std::uint16_t>(KeyStatus::kOk) ? 1 : 0;
-  }
-  BOOST_TEST(removed == kKeys);
+  BOOST_TEST(answered(KeyStatus::kOk) == kKeys);
   BOOST_TEST(node.store().budget.ledger.used() == Bytes{0});
 }
 
@@ -132,8 +99,10 @@ BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
   begin.set_ns(ns());
   begin.set_request(7);
   client->add({.type = FrameType::kBeginRequest, .id = 2000, .body = &begin});
-  for (std::uint64_t first = 1; first < kKeys; first += 200)
-    put(100 + first, 7, keys(first, 200));
+  for (std::uint64_t first = 1; first < kKeys; first += 200) {
+    put(100 + first, keys(first, 200), 7);
+    work(*client);
+  }
   (void)run_shard();
   wire::EndRequestRequest end;
   end.set_request(7);
@@ -145,22 +114,12 @@ BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
   node.store().set_capacity(Bytes{kSmall * (kKeys / 2)});
   for (int n = 0; n < 200 && node.store().budget.ledger.used() > Bytes{kSmall * (kKeys / 2)}; ++n)
     node.shards().tick_all();
+  (void)client->replies();
   const auto present = [&](std::uint64_t n) {
-    wire::GetRequest body;
-    body.set_ns(ns());
     const wire::KeyRecord record = key(n, kSmall);
-    client->add({.type = FrameType::kGet,
-                 .id = 5'000 + n,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(&record, 1))});
+    call<wire::RemoveRequest>(FrameType::kRemove, 5'000 + n, std::span(&record, 1));
     work(*client);
-    for (const auto& reply : client->replies()) {
-      std::vector<wire::GetResult> results;
-      if (reply.header.id == 5'000 + n && wire::parse(reply.array, results)) {
-        return results.at(0).status == static_cast<std::uint16_t>(KeyStatus::kOk);
-      }
-    }
-    return false;
+    return answered(KeyStatus::kOk) == 1;
   };
   for (const std::uint64_t n : {1ULL, 700ULL, 1'400ULL})
     BOOST_TEST(present(n), n);
@@ -177,13 +136,9 @@ BOOST_AUTO_TEST_CASE(what_is_pinned_does_not_hide_what_may_leave) {
   constexpr std::uint64_t kPinned = 3 * limits::kVictimScanMax;
   for (std::uint64_t first = 1; first <= kPinned; first += 256) {
     const auto records = keys(first, 256);
-    put(100 + first, 0, records);
-    wire::PinRequest pin;
-    pin.set_ns(ns());
-    client->add({.type = FrameType::kPin,
-                 .id = 50'000 + first,
-                 .body = &pin,
-                 .array = std::as_bytes(std::span(records))});
+    put(100 + first, records);
+    work(*client);
+    call<wire::PinRequest>(FrameType::kPin, 50'000 + first, records);
     work(*client);
   }
   (void)client->replies();
@@ -193,32 +148,62 @@ BOOST_AUTO_TEST_CASE(what_is_pinned_does_not_hide_what_may_leave) {
   std::uint64_t asked = 0;
   for (std::uint64_t bytes = 0; bytes < 2 * capacity; bytes += 16 * sim::kLength) {
     std::vector<wire::KeyRecord> records;
-    wire::PutRequest body;
-    body.set_ns(ns());
-    const std::vector<std::byte> payload(16 * sim::kLength);
-    for (std::uint64_t n = 0; n < 16; ++n) {
+    for (std::uint64_t n = 0; n < 16; ++n)
       records.push_back(key(1'000'000 + asked++));
-      body.add_inline_checksums(checksum(std::span(payload).first(sim::kLength)));
-    }
-    client->add({.type = FrameType::kPut,
-                 .id = 100'000 + bytes,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(records))},
-                payload);
+    put(100'000 + bytes, records);
     work(*client);
     for (int tick = 0; tick < 3; ++tick) {
       node.shards().tick_all();
       work(*client);
     }
     BOOST_REQUIRE(node.store().budget.ledger.used() <= Bytes{capacity});
-    for (const auto& reply : client->replies()) {
-      std::vector<wire::PutResult> results;
-      BOOST_TEST(wire::parse(reply.array, results));
-      for (const wire::PutResult& result : results)
-        stored += result.status == static_cast<std::uint16_t>(KeyStatus::kOk) ? 1 : 0;
-    }
+    stored += answered(KeyStatus::kOk);
   }
   BOOST_TEST(stored == asked);
+}
+
+BOOST_AUTO_TEST_CASE(when_all_of_many_blocks_is_pinned_a_put_is_told_so_soon) {
+  constexpr std::uint64_t kPinned = 3 * limits::kVictimScanMax;
+  node.store().set_capacity(Bytes{kPinned * kSmall});
+  Config config = node.context().config();
+  config.pin_quota_percent = 100;
+  node.set_config(config);
+  for (std::uint64_t first = 1; first <= kPinned; first += 256) {
+    const auto records = keys(first, 256);
+    put(100 + first, records);
+    work(*client);
+    call<wire::PinRequest>(FrameType::kPin, 50'000 + first, records);
+    work(*client);
+  }
+  (void)client->replies();
+  BOOST_REQUIRE(node.context().pins.pot().taken() == kPinned * kSmall);
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const wire::KeyRecord one = key(1'000'000 + round);
+    put(kId + round, std::span(&one, 1));
+    work(*client);
+    std::size_t refused = 0;
+    for (int tick = 0; tick < 10 && refused == 0; ++tick) {
+      node.shards().tick_all();
+      work(*client);
+      BOOST_REQUIRE(node.store().budget.ledger.used() <= Bytes{kPinned * kSmall});
+      refused = answered(KeyStatus::kNoSpace);
+    }
+    BOOST_TEST(refused == 1U);
+  }
+  // And once the pins of the youngest end, there is room.
+  call<wire::PinRequest>(FrameType::kUnpin, 90'000, keys(kPinned - 255, 256));
+  work(*client);
+  (void)client->replies();
+  const wire::KeyRecord one = key(2'000'000);
+  put(kId, std::span(&one, 1));
+  work(*client);
+  std::size_t stored = 0;
+  for (int tick = 0; tick < 10 && stored == 0; ++tick) {
+    node.shards().tick_all();
+    work(*client);
+    stored = answered(KeyStatus::kOk);
+  }
+  BOOST_TEST(stored == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,11 +3,14 @@
 #include "store/huge_pages.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <boost/test/unit_test.hpp>
 #include <fcntl.h>
@@ -89,6 +92,35 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_fails_says_why_and_leaves_no_address_space) 
     BOOST_REQUIRE(errno == EBADF);
   }
   BOOST_TEST(address_space_pages() < before + 64 * kMib / 4096);
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_map_at_once_get_places_of_their_own) {
+  std::atomic<int> wrong{0};
+  const auto work = [&wrong](unsigned char mine) {
+    for (std::uint64_t n = 0; n < 500; ++n) {
+      const std::uint64_t bytes = (n % 3 + 1) * kHugePage.count;
+      void* const at = map_at_huge_page({bytes}, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+      if (at == MAP_FAILED) {
+        wrong += 1;
+        continue;
+      }
+      auto* const data = static_cast<unsigned char*>(at);
+      for (std::uint64_t byte = 0; byte < bytes; byte += kHugePage.count / 2) {
+        wrong += data[byte] == 0 ? 0 : 1;
+        data[byte] = mine;
+      }
+      std::this_thread::yield();
+      for (std::uint64_t byte = 0; byte < bytes; byte += kHugePage.count / 2)
+        wrong += data[byte] == mine ? 0 : 1;
+      wrong += ::munmap(at, bytes) == 0 ? 0 : 1;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned char mine = 1; mine <= 4; ++mine)
+    threads.emplace_back(work, mine);
+  threads.clear();
+  BOOST_TEST(wrong == 0);
 }
 
 BOOST_AUTO_TEST_CASE(filled_memory_is_there_is_zero_and_keeps_what_stood_in_it) {

@@ -81,7 +81,7 @@ if ip netns add "$space" 2>/dev/null; then
 else
   echo "no network namespace: Mooncake Store is left out" >&2
 fi
-redis=$peers/root/usr/bin/redis-server
+redis=$(find "$peers/root" -path "*/bin/redis-server" | head -n 1)
 : >"$out"
 failed=
 turn() { # NAME FUNCTION ARGS…
