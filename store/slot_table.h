@@ -58,9 +58,10 @@ class SlotTable {
     // Those of its cache line: the next line is another miss, and seldom needed.
     const std::uint32_t first = (at & ~(kLine - 1)) | std::min(at & (kLine - 1), kLine - kAtOnce);
     const std::uint32_t stops = stops_at_once(first, hash) >> (at - first);
-    if (stops != 0) return load(at + static_cast<std::uint32_t>(std::countr_zero(stops)));
-    at = (first + kAtOnce) & mask_;
+    at = stops != 0 ? at + static_cast<std::uint32_t>(std::countr_zero(stops))
+                    : (first + kAtOnce) & mask_;
 #endif
+    // What was seen above may be gone: only what is looked at here, once, is an answer.
     std::uint32_t slot = load(at);
     while (slot != kEmpty && !tag_matches(slot, hash)) {
       at = next(at);
