@@ -3,12 +3,14 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 namespace larder {
 namespace {
 
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 constexpr Duration kLookEveryShort = std::chrono::milliseconds(250);
+constexpr Duration kTrimEvery = std::chrono::seconds(5);
 /// Memory is short when less than so many reserves are left.
 constexpr std::uint64_t kShortReserves = 4;
 
@@ -31,7 +33,13 @@ void CapacityKeeper::look(Time now) {
   const Duration pause = is_short(room_) ? kLookEveryShort : kLookEvery;
   if (!reloaded_ && looked_ && now - *looked_ < pause) return;
   looked_ = now;
-  const CapacityPlanner::Look seen = see(wanted.capacity, now);
+  CapacityPlanner::Look seen = see(wanted.capacity, now);
+  if (is_short(room_) && now - trimmed_ >= kTrimEvery) {
+    // What sessions had and gave back goes before blocks do.
+    trimmed_ = now;
+    ::malloc_trim(0);
+    seen = see(wanted.capacity, now);
+  }
   if (!wanted.watch) planner_ = CapacityPlanner();
   put_in_force(wanted.watch ? planner_.next(seen)
                             : CapacityPlanner::Plan{wanted.capacity, MemoryRoom::kUnlimited});

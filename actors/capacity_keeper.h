@@ -51,6 +51,7 @@ class CapacityKeeper {
   Wanted wanted_;
   bool reloaded_ = false;  ///< since the last look
   std::optional<Time> looked_;
+  Time trimmed_;  ///< when free heap was last given back
 };
 
 }  // namespace larder

@@ -29,4 +29,16 @@ absl::Status check_descriptor_limit(std::uint64_t slabs) {
                   limit.rlim_cur, kBesideSlabs + slabs, slabs, kBesideSlabs));
 }
 
+absl::Status check_address_space(Bytes host_bytes) {
+  // Retired slabs keep their addresses for a while, regions are mapped, threads have stacks.
+  constexpr std::uint64_t kBeside = 1ULL << 30;
+  const std::uint64_t needed = 2 * host_bytes.count + kBeside;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("address space: the limit (RLIMIT_AS) is {}, at least {} are needed for "
+                  "host_bytes={}; raise LimitAS, or ulimit -v",
+                  limit.rlim_cur, needed, host_bytes.count));
+}
+
 }  // namespace larder

@@ -134,6 +134,7 @@ int serve(const larder::Config& config, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of the slab that meets it
   larder::open_standard_streams();
   // Before any thread: all of them leave these signals to main.
   const sigset_t handled = handled_signals();

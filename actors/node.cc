@@ -189,6 +189,7 @@ absl::Status Node::Impl::open_namespaces() {
 
 absl::Status Node::Impl::open_store() {
   LARDER_RETURN_IF_ERROR(check_descriptor_limit(0));
+  LARDER_RETURN_IF_ERROR(check_address_space(config.host_bytes));
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(config.token_file));
   LARDER_RETURN_IF_ERROR(check_tokens(config, loaded));
   tokens.set(std::move(loaded));

@@ -14,6 +14,7 @@
 #include "actors/namespace_directory.h"
 #include "actors/pin_table.h"
 #include "actors/refusal_log.h"
+#include "actors/session_limits.h"
 #include "actors/shard_calls.h"
 #include "actors/shard_counters.h"
 #include "actors/tenant_limits.h"
@@ -64,11 +65,15 @@ struct NodeContext {
   bool has_tenants() const { return !tokens.get().empty(); }
   /// False, and nothing is taken: so many are not left.
   bool take(TenantUse& tenant, Common what, std::uint64_t count) {
-    return commons.take(tenant, what, count, has_tenants());
+    return commons.take(tenant, what, count, common_bounds(what));
   }
   /// After that: who has how many, and the limit.
   std::string why_not(const TenantUse& tenant, Common what) const {
-    return commons.why_not(tenant, what, has_tenants());
+    return commons.why_not(tenant, what, common_bounds(what));
+  }
+  SharedPot::Bounds common_bounds(Common what) const {
+    const std::uint64_t most = common_max(what, config().host_bytes);
+    return {.all = most, .own = most, .tenants = has_tenants()};
   }
   /// What requests' pins and explicit pins may hold together: a part of the capacity, and of the
   /// tenant's quota.

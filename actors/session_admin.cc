@@ -185,19 +185,24 @@ void Session::stats(const Call& call) {
 /// An administrator sees all tenants, everybody else their own.
 void Session::add_tenants(wire::StatsReply& body) const {
   if (!node_.has_tenants()) return;
+  absl::flat_hash_map<std::string, TenantId> numbers;  // of those that have opened a namespace
   std::uint32_t number = 0;
-  for (const std::string& name : node_.namespaces->tenants()) {
-    const TenantId tenant(number++);
-    if (!is_admin() && name != tenant_->name) continue;
+  for (const std::string& name : node_.namespaces->tenants())
+    numbers.emplace(name, TenantId(number++));
+  for (const auto& [name, id] : numbers)
+    (void)node_.tenant_uses.of(name);
+  for (const TenantUse* use : node_.tenant_uses.all()) {
+    if (!is_admin() && use != tenant_) continue;
     if (body.tenants_size() == static_cast<int>(kTenantRowsMax)) return;
-    const TenantUse& use = node_.tenant_uses.of(name);
     wire::TenantRow& row = *body.add_tenants();
-    row.set_tenant(name);
-    row.set_used_bytes(node_.store.tenants.used(tenant).count);
-    row.set_quota_bytes(node_.store.tenants.quota(tenant).value_or(Bytes{0}).count);
-    row.set_sessions(use.sessions.load());
-    row.set_pinned_bytes(use.pinned.load());
-    row.set_held_bytes(use.held.load());
+    row.set_tenant(use->name);
+    row.set_sessions(use->sessions.load());
+    row.set_pinned_bytes(use->pinned.load());
+    row.set_held_bytes(use->held.load());
+    const auto found = numbers.find(use->name);
+    if (found == numbers.end()) continue;
+    row.set_used_bytes(node_.store.tenants.used(found->second).count);
+    row.set_quota_bytes(node_.store.tenants.quota(found->second).value_or(Bytes{0}).count);
   }
 }
 

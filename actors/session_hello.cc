@@ -180,9 +180,11 @@ void Session::register_region(const Call& call, Fds& fds) {
   wire::RegisterRegionRequest body;
   if (!parse(call, body)) return;
   if (!shm() || fds.size() != 1) {
-    return refuse(call, absl::InvalidArgumentError(fmt::format(
-                            "region {}: {} descriptors in a {} session; one in shm is needed",
-                            body.region(), fds.size(), shm() ? "shm" : "tcp")));
+    return refuse(
+        call,
+        absl::InvalidArgumentError(fmt::format(
+            "region {}: {} descriptors in a session {} shm; one in a session with shm is needed",
+            body.region(), fds.size(), shm() ? "with" : "without")));
   }
   if (absl::Status added = regions_.add(body.region(), fds[0], Bytes{body.bytes()}); !added.ok()) {
     return refuse(call, added);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 
 #include "actors/tenant_use.h"
@@ -38,16 +38,31 @@ inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
 /// namespace, some 100 bytes a block.
 inline constexpr std::uint32_t kSessionRemovalsMax = 1;
 inline constexpr std::uint32_t kNodeRemovalsMax = 4;
-/// Memory of frames on their way in: a buffer below this is every session's own.
+/// A buffer for frames below this is every session's own.
 inline constexpr std::uint64_t kFrameBytesFree = 256 << 10;
-inline constexpr std::uint64_t kNodeFrameBytesMax = 512 << 20;
-/// An entry of the index each, and a key in the session's memory.
-inline constexpr std::uint64_t kNodeClaimsMax = 16 << 20;
-inline constexpr std::uint64_t kNodeChainMax = 16 << 20;
-/// Of all sessions together, by Common.
-inline constexpr std::array<std::uint64_t, kCommons> kCommonMax = {
-    limits::kRegionsMax, kNodeWaitKeysMax, kNodeRemovalsMax,
-    kNodeFrameBytesMax,  kNodeClaimsMax,   kNodeChainMax};
+/// Of all sessions together. What takes memory of its own (some 100 bytes a claim or a block of a
+/// chain, 500 a request) is bounded by what the node has for blocks: an eighth of it for frames, an
+/// eightieth for claims and for chains, each 24 to 50 MiB at least.
+inline std::uint64_t common_max(Common what, Bytes host) {
+  constexpr std::uint64_t kMi = 1 << 20;
+  switch (what) {
+    case Common::kRegions:
+      return limits::kRegionsMax;
+    case Common::kWaitKeys:
+      return kNodeWaitKeysMax;
+    case Common::kRemovals:
+      return kNodeRemovalsMax;
+    case Common::kFrameBytes:
+      return std::clamp<std::uint64_t>(host.count / 8, 32 * kMi, 512 * kMi);
+    case Common::kClaims:
+      return std::clamp<std::uint64_t>(host.count / 8192, kMi / 4, 16 * kMi);
+    case Common::kChainBlocks:
+      return std::clamp<std::uint64_t>(host.count / 8192, kMi / 2, 16 * kMi);
+    case Common::kRequests:
+      return std::clamp<std::uint64_t>(host.count / 65'536, kMi / 16, kMi);
+  }
+  return 0;
+}
 /// Of a StatsReply.
 inline constexpr std::uint32_t kTenantRowsMax = 1'024;
 inline constexpr Duration kPutDeadlineDefault = std::chrono::seconds(10);

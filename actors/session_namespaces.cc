@@ -116,6 +116,9 @@ void Session::purge(const Call& call) {
       what = fmt::format("ns={:016x}", body.ns());
       break;
     case wire::PurgeRequest::kTenant:
+      if (body.tenant().empty()) {
+        return refuse(call, absl::InvalidArgumentError("tenant: is empty"));
+      }
       set = set_of_tenant(*node_.namespaces, body.tenant());
       what = fmt::format("of_tenant=\"{}\"", for_log(body.tenant()));
       break;

@@ -100,6 +100,9 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
 /// What is being written cannot leave, no more than what is leased: a tenant has not all of it.
 bool PutBatch::take_share(Bytes bytes) {
   NodeContext& node = session_.node();
+  // Beside what is pinned it would not fit an empty store: nothing is to leave for it.
+  const std::uint64_t capacity = node.store.budget.ledger.capacity().count;
+  if (bytes.count > capacity - std::min(capacity, node.pins.pot().taken())) return false;
   if (!node.held.take(session_.tenant_use().held, bytes.count, node.held_bounds())) return false;
   held_ = held_ + bytes;
   return true;

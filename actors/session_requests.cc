@@ -25,6 +25,10 @@ absl::Status RequestBook::begin(std::uint64_t number, const NamespaceRef& ns,
                                                     number, requests_.size(),
                                                     limits::kSessionRequestsMax));
   }
+  if (!node_.take(*tenant_, Common::kRequests, 1)) {
+    return absl::ResourceExhaustedError(
+        fmt::format("request {}: {}", number, node_.why_not(*tenant_, Common::kRequests)));
+  }
   SessionRequest request;
   request.context = context;
   request.context.request = RequestId(node_.next_request.fetch_add(1, std::memory_order_relaxed));
@@ -91,6 +95,7 @@ bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
 
 void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
   announce(request);
+  node_.commons.give(*tenant_, Common::kRequests, 1);
   chained_ -= request.chain.size();
   give_chained(request.chain.size(), kChainedAtOnce);
   const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);

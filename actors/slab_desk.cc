@@ -20,6 +20,8 @@ constexpr Duration kShrinkPause = std::chrono::seconds(1);
 /// Passes over the shards in which nothing left and nothing could: all is held.
 constexpr int kIdlePassesMax = 3;
 constexpr int kPassesMax = 1'000;
+/// After a slab could not be made for want of something that no slab gives back.
+constexpr Duration kMakeAgain = std::chrono::seconds(30);
 /// A full file system refuses a slab for every call that needs one: the log hears of it now and
 /// then.
 constexpr Duration kNotMadeLogEvery = std::chrono::seconds(1);
@@ -92,8 +94,12 @@ bool SlabDesk::grow(const PoolName& pool, Time now, const GivenUp& given_up) {
   auto slab = store_.slabs.create(pool.tenant, hooks_.tenant_name(pool.tenant), pool.slot_bytes);
   if (!slab.ok()) {
     log_not_made(pool, slab.status(), now);
+    // Slabs that leave give their memory back, not their addresses: not at once.
+    const auto free = store_.slabs.free_space();
+    if (free.ok() && *free >= bytes) cannot_make_ = now;
     return false;
   }
+  cannot_make_.reset();
   store_.pools.add_slab(**slab);
   return true;
 }
@@ -125,8 +131,8 @@ bool SlabDesk::settle(const PoolName& pool, std::uint32_t count) {
 
 /// Has the shards evict until `wanted` more bytes fit the budget; true when `least` do.
 bool SlabDesk::make_room(Budget& budget, Bytes wanted, Bytes least) {
-  // Charged for a moment: what is over capacity is what the shards evict.
-  budget.ledger.charge(wanted);
+  // What is over capacity with it is what the shards evict.
+  budget.ledger.want(wanted);
   int idle = 0;
   for (int pass = 0; budget.ledger.over() && pass < kPassesMax && idle < kIdlePassesMax; ++pass) {
     hooks_.settle();
@@ -137,7 +143,7 @@ bool SlabDesk::make_room(Budget& budget, Bytes wanted, Bytes least) {
       idle += 1;
     }
   }
-  budget.ledger.refund(wanted);
+  budget.ledger.unwant(wanted);
   return budget.ledger.used() + least <= budget.ledger.capacity();
 }
 
@@ -162,6 +168,7 @@ bool SlabDesk::has_place(const PoolName& pool) {
 /// Empties whole slabs of other pools until a new slab fits.
 bool SlabDesk::reclaim(const PoolName& pool, Time now) {
   if (!has_place(pool)) return false;
+  if (cannot_make_ && now - *cannot_make_ < kMakeAgain) return false;
   GivenUp given_up;
   for (int tried = 0; tried < kSlabsTriedMax;) {
     bool progress = false;
@@ -174,6 +181,7 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
       given_up.all = given_up.all + bytes;
       if (use.tenant == pool.tenant) given_up.of_tenant = given_up.of_tenant + bytes;
       if (grow(pool, now, given_up)) return true;
+      if (cannot_make_) return false;
       tried = 0;  // a large slot takes several slabs
       break;
     }

@@ -78,10 +78,11 @@ class SlabDesk {
   NodeStore& store_;
   Hooks hooks_;
   std::deque<Retired> retired_;
-  Bytes capacity_;                       ///< when it was last looked at
-  Time idle_looked_;                     ///< when slabs without a block were last looked for
-  bool shrinking_ = false;               ///< it was lowered, and slabs stand beyond it still
-  Time shrink_again_{};                  ///< not before: what stands beyond it is held
+  Bytes capacity_;                   ///< when it was last looked at
+  Time idle_looked_;                 ///< when slabs without a block were last looked for
+  bool shrinking_ = false;           ///< it was lowered, and slabs stand beyond it still
+  Time shrink_again_{};              ///< not before: what stands beyond it is held
+  std::optional<Time> cannot_make_;  ///< when a slab was not made although there was room for it
   std::optional<Time> not_made_logged_;  ///< when the last line of a slab that was not made was
   std::uint64_t not_made_unlogged_ = 0;  ///< how many had none since
 };

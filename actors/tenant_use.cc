@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "actors/session_limits.h"
-
 namespace larder {
 
 TenantUse& TenantUses::of(const std::string& tenant) {
@@ -41,19 +39,20 @@ void SharedPot::give(std::atomic<std::uint64_t>& own, std::uint64_t bytes) {
   own.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-bool Commons::take(TenantUse& tenant, Common what, std::uint64_t count, bool tenants) {
+bool Commons::take(TenantUse& tenant, Common what, std::uint64_t count,
+                   const SharedPot::Bounds& bounds) {
   const std::size_t at = index_of(what);
-  const std::uint64_t most = kCommonMax[at];
-  return pots_[at].take(tenant.common[at], count, {.all = most, .own = most, .tenants = tenants});
+  return pots_[at].take(tenant.common[at], count, bounds);
 }
 
-std::string Commons::why_not(const TenantUse& tenant, Common what, bool tenants) const {
+std::string Commons::why_not(const TenantUse& tenant, Common what,
+                             const SharedPot::Bounds& bounds) const {
   const std::size_t at = index_of(what);
   const std::string all = fmt::format("all sessions of this daemon have {}, the limit is {}",
-                                      pots_[at].taken(), kCommonMax[at]);
-  if (!tenants) return all;
+                                      pots_[at].taken(), bounds.all);
+  if (!bounds.tenants) return all;
   return fmt::format("{}; tenant \"{}\" has {}, and may have {} times what is left", all,
-                     tenant.name, tenant.common[at].load(), SharedPot::Bounds().times);
+                     tenant.name, tenant.common[at].load(), bounds.times);
 }
 
 void Commons::give(TenantUse& tenant, Common what, std::uint64_t count) {

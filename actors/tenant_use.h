@@ -16,16 +16,17 @@
 
 namespace larder {
 
-/// What is bounded over all sessions of a node, in number; see kCommonMax.
+/// What is bounded over all sessions of a node, in number; see common_max().
 enum class Common : std::uint8_t {
-  kRegions,     ///< registered memory, mapped here
-  kWaitKeys,    ///< keys of open waits
-  kRemovals,    ///< RemovalOps under way
-  kFrameBytes,  ///< memory of frames that are not here whole
-  kClaims,      ///< keys that somebody computes, as a match said
-  kChainBlocks  ///< blocks that open requests will touch
+  kRegions,      ///< registered memory, mapped here
+  kWaitKeys,     ///< keys of open waits
+  kRemovals,     ///< RemovalOps under way
+  kFrameBytes,   ///< memory of frames that are not here whole
+  kClaims,       ///< keys that somebody computes, as a match said
+  kChainBlocks,  ///< blocks that open requests will touch
+  kRequests
 };
-inline constexpr std::size_t kCommons = 6;
+inline constexpr std::size_t kCommons = 7;
 
 /// What one tenant's sessions hold of what all tenants share. Any thread.
 struct TenantUse {
@@ -81,11 +82,10 @@ class SharedPot {
 /// A pot of each Common. Any thread.
 class Commons {
  public:
-  /// False, and nothing is taken, when less is left than the node has, or than one tenant may have
-  /// where there are `tenants`.
-  bool take(TenantUse& tenant, Common what, std::uint64_t count, bool tenants);
+  /// False, and nothing is taken, when less is left than the node has, or than one tenant may have.
+  bool take(TenantUse& tenant, Common what, std::uint64_t count, const SharedPot::Bounds& bounds);
   void give(TenantUse& tenant, Common what, std::uint64_t count);
-  std::string why_not(const TenantUse& tenant, Common what, bool tenants) const;
+  std::string why_not(const TenantUse& tenant, Common what, const SharedPot::Bounds& bounds) const;
   std::uint64_t taken(Common what) const { return pots_[index_of(what)].taken(); }
 
  private:

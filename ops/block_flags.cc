@@ -10,11 +10,6 @@ namespace larder {
 
 namespace {
 
-/// A name that is empty is a variable that is not set, in most scripts.
-std::string not_empty(const std::string& name) {
-  return name.empty() ? "a name is empty; at least 1 character is needed" : "";
-}
-
 void add_byte_commands(CLI::App& app, Choice& choice) {
   auto put = std::make_shared<PutCommand>();
   CLI::App* sub = add_command(app, choice, "put", "store 256 B to 1 GiB of a file under a name",

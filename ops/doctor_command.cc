@@ -39,6 +39,10 @@ std::uint64_t count_of(const Findings& findings, Finding::Level level) {
 
 absl::StatusOr<ExitCode> run(const DoctorCommand& command) {
   const HostFiles files(command.root);
+  if (!files.exists("/proc/self/mounts")) {
+    return absl::NotFoundError(
+        fmt::format("--root {}: has no proc/self/mounts: not a machine's root", command.root));
+  }
   DaemonSeen daemon;
   if (!command.machine_only) daemon = look_at_daemon(command.connection);
   Findings all = daemon.findings;

@@ -25,6 +25,10 @@ void add_size(CLI::App* sub, const char* flag, std::uint64_t& bytes, const char*
       ->check(size_validator(bytes));
 }
 
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "it is empty; at least 1 character is needed" : "";
+}
+
 void add_json(CLI::App* sub, bool& json) {
   sub->add_flag("--json", json, "answer with one JSON object on standard output");
 }

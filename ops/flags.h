@@ -38,6 +38,8 @@ CLI::App* add_command(CLI::App& app, Choice& choice, const char* name, const cha
 /// An option of bytes, with or without a unit.
 void add_size(CLI::App* sub, const char* flag, std::uint64_t& bytes, const char* help);
 void add_json(CLI::App* sub, bool& json);
+/// For check(): what is empty is a variable that is not set, in most scripts.
+std::string not_empty(const std::string& value);
 void add_connection(CLI::App* sub, ConnectionOptions& options);
 void add_names(CLI::App* sub, NamespaceOptions& names);
 /// For commands that can look at a namespace of chains.

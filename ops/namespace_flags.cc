@@ -26,8 +26,8 @@ void add_mode(CLI::App& app, Choice& choice) {
   sub->add_option("mode", mode->mode)
       ->required()
       ->check(CLI::IsMember({"on", "guarded", "shadow", "off", "default"}));
-  sub->add_option("--id", mode->id,
-                  "the namespace's, as larder namespaces shows it; else by flags");
+  sub->add_option("--id", mode->id, "the namespace's, as larder namespaces shows it; else by flags")
+      ->check(not_empty);
   add_target(sub, mode->target);
   add_chain(sub, mode->target.names);
 }
@@ -38,8 +38,9 @@ void add_purge(CLI::App& app, Choice& choice) {
       add_command(app, choice, "purge", "remove all that is of a namespace, a tenant or a writer",
                   "larder purge --tenant acme", purge);
   CLI::Option_group* which = sub->add_option_group("which");
-  which->add_option("--id", purge->id, "a namespace, as larder namespaces shows it");
-  which->add_option("--tenant", purge->tenant, "every namespace of a tenant");
+  which->add_option("--id", purge->id, "a namespace, as larder namespaces shows it")
+      ->check(not_empty);
+  which->add_option("--tenant", purge->tenant, "every namespace of a tenant")->check(not_empty);
   which->add_option("--writer", purge->writer,
                     "what one session put; number in hex, as larder ls and the audit log show it");
   which->require_option(1);

@@ -23,14 +23,22 @@ class Ledger {
   /// The caller charged `bytes` before.
   void refund(Bytes bytes) { used_.fetch_sub(bytes.count, std::memory_order_relaxed); }
 
+  /// Room that somebody looks for before he takes it: what is over capacity with it leaves.
+  void want(Bytes bytes) { wanted_.fetch_add(bytes.count, std::memory_order_relaxed); }
+  /// The caller wanted `bytes` before.
+  void unwant(Bytes bytes) { wanted_.fetch_sub(bytes.count, std::memory_order_relaxed); }
+
   Bytes used() const { return {used_.load(std::memory_order_relaxed)}; }
+  /// Used and wanted.
+  Bytes demand() const { return {used().count + wanted_.load(std::memory_order_relaxed)}; }
   Bytes capacity() const { return {capacity_.load(std::memory_order_relaxed)}; }
   /// Blocks above the new capacity leave as shards find the ledger over.
   void set_capacity(Bytes capacity) { capacity_.store(capacity.count, std::memory_order_relaxed); }
-  bool over() const { return used() > capacity(); }
+  bool over() const { return demand() > capacity(); }
 
  private:
   alignas(64) std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> wanted_{0};
   std::atomic<std::uint64_t> capacity_;
 };
 

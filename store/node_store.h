@@ -53,19 +53,14 @@ struct NodeStore {
   void set_capacity(Bytes capacity);
 
   // Slot bytes come and go through these two alone, so that the node's ledger and its tenants'
-  // cannot drift apart. Any thread; two atomic additions. `tenant` is one of `tenants`.
-  /// Charges the tenant, then the node: each before `fits`, which evicts, is asked whether its
-  /// ledger has room. False: one has not, and nothing is charged. What a quota has no room for is
-  /// never seen in the node's ledger, and so costs nobody else a block.
+  // cannot drift apart. Any thread; a few atomic additions. `tenant` is one of `tenants`.
+  /// Charges the tenant, then the node: each once `fits`, which evicts, says that its ledger has
+  /// room for what it wants. False: one has not, and nothing is charged. What a quota has no room
+  /// for is never seen in the node's ledger, and so costs nobody else a block.
   bool charge(Budget& tenant, Bytes bytes, absl::FunctionRef<bool(Budget&)> fits) {
-    tenant.ledger.charge(bytes);
-    if (!fits(tenant)) {
-      tenant.ledger.refund(bytes);
-      return false;
-    }
-    budget.ledger.charge(bytes);
-    if (fits(budget)) return true;
-    refund(tenant, bytes);
+    if (!take(tenant, bytes, fits)) return false;
+    if (take(budget, bytes, fits)) return true;
+    tenant.ledger.refund(bytes);
     return false;
   }
   /// The caller charged `bytes` before.
@@ -99,6 +94,13 @@ struct NodeStore {
   std::atomic<std::uint64_t> sequence{1};
 
  private:
+  static bool take(Budget& of, Bytes bytes, absl::FunctionRef<bool(Budget&)> fits) {
+    of.ledger.want(bytes);
+    const bool has_room = fits(of);
+    if (has_room) of.ledger.charge(bytes);
+    of.ledger.unwant(bytes);
+    return has_room;
+  }
   void scan(Slab& slab, OpenReport& report);
 };
 

@@ -149,7 +149,7 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   const Bytes reserve = slot_bytes <= limits::kReserveSlotMax
                             ? Bytes{capacity.count / limits::kReserveShare}
                             : Bytes{0};
-  return ledger.used() <= capacity + reserve;
+  return ledger.demand() <= capacity + reserve;
 }
 
 bool Shard::take_slot(ReserveItem& item, Time now) {

@@ -67,7 +67,11 @@ void SlotPools::give(const SlotRef& slot) {
   Share& share = pool->shares[slot.slab];
   LARDER_ASSERT(share.free < share.slots);
   share.free += 1;
-  (share.closed ? share.held : pool->free).push_back(slot);
+  if (share.closed) {
+    share.held.push_back(slot);
+  } else {
+    pool->free.push_back(slot);
+  }
 }
 
 void SlotPools::forget(const SlotRef& slot) {

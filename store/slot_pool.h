@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -88,7 +89,7 @@ class SlotPools {
     explicit Pool(Name pool_name) : name(pool_name) {}
     const Name name;
     mutable Mutex mutex;
-    std::vector<SlotRef> free ABSL_GUARDED_BY(mutex);
+    std::deque<SlotRef> free ABSL_GUARDED_BY(mutex);  // millions: grows without being moved
     absl::flat_hash_map<SlabId, Share> shares ABSL_GUARDED_BY(mutex);
   };
 

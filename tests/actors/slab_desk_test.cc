@@ -2,7 +2,11 @@
 
 #include "actors/slab_desk.h"
 
+#include <csignal>
+#include <utility>
+
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
 #include "policies/lru_policy.h"
 #include "tests/actors/store_fixture.h"
@@ -19,6 +23,7 @@ struct Desk : sim::StoreFixture {
     SlabDesk::Hooks hooks;
     hooks.settle = [this] {
       settled += 1;
+      most_used = std::max(most_used, store->budget.ledger.used());
       shard.evict_over(sim::kStart);
     };
     hooks.evict_pool = [this](ShardId, const PoolName& pool, std::uint32_t count) {
@@ -77,6 +82,7 @@ struct Desk : sim::StoreFixture {
   Shard shard;
   std::unique_ptr<SlabDesk> desk;
   int settled = 0;
+  Bytes most_used;
   std::vector<SlabId> announced;
   std::vector<std::string> log;
 };
@@ -107,6 +113,13 @@ BOOST_AUTO_TEST_CASE(a_slab_of_another_pool_is_emptied_announced_and_made_anew) 
   for (const SlabId slab : announced)
     BOOST_TEST(store->slabs.find(slab) == nullptr);
   BOOST_TEST((store->budget.ledger.used() <= store->budget.ledger.capacity()));
+}
+
+BOOST_AUTO_TEST_CASE(room_that_is_looked_for_is_not_used_before_it_is_there) {
+  put(1, sim::kSlots, sim::kSlot);
+  BOOST_TEST(desk->provide({TenantId(0), kOther * 8}, 4, sim::kStart));
+  BOOST_TEST(settled > 0);
+  BOOST_TEST((most_used <= store->budget.ledger.capacity()));
 }
 
 BOOST_AUTO_TEST_CASE(when_all_is_held_nothing_is_provided_and_nothing_leaks) {
@@ -231,6 +244,27 @@ BOOST_AUTO_TEST_CASE(a_slab_that_cannot_be_made_is_told_once_and_provides_nothin
   std::filesystem::remove_all(dir);
   BOOST_TEST(!desk->provide({TenantId(0), sim::kSlot}, 1, sim::kStart));
   BOOST_TEST(log.size() == 1U);
+}
+
+/// There is room, yet no slab: what leaves would leave for nothing.
+BOOST_AUTO_TEST_CASE(a_slab_that_the_process_may_not_make_empties_no_other) {
+  put(1, sim::kSlots, sim::kSlot);
+  rlimit before{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto old = std::signal(SIGXFSZ, SIG_IGN);
+  const auto provide = [&](Time now) {
+    const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+    const bool provided = desk->provide({TenantId(0), kOther}, 1, now);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    return provided;
+  };
+  for (int n = 0; n < 20; ++n)
+    BOOST_TEST(!provide(sim::kStart + std::chrono::seconds(n)));
+  std::signal(SIGXFSZ, old);
+
+  BOOST_TEST(there(1, sim::kSlots) >= sim::kSlots - 2 * 16);
+  BOOST_TEST(desk->provide({TenantId(0), kOther}, 1, sim::kStart + std::chrono::seconds(60)));
 }
 
 BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_made_have_a_line_a_second_that_counts_the_others) {

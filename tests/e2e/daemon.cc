@@ -77,7 +77,7 @@ std::string read_file(const std::string& path) {
 }  // namespace
 
 pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            const std::string& output_file, std::uint64_t descriptors) {
+            const std::string& output_file, const std::vector<ResourceLimit>& limits) {
   std::vector<char*> argv;
   for (const std::string& word : command)
     argv.push_back(const_cast<char*>(word.c_str()));
@@ -88,8 +88,10 @@ pid_t spawn(const std::vector<std::string>& command, const std::vector<std::stri
   const int out = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   ::dup2(out, 1);
   ::dup2(out, 2);
-  const rlimit limit{descriptors, descriptors};
-  if (descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(126);
+  for (const ResourceLimit& one : limits) {
+    const rlimit limit{one.most, one.most};
+    if (::setrlimit(static_cast<__rlimit_resource>(one.resource), &limit) != 0) ::_exit(126);
+  }
   for (const std::string& one : environment)
     ::putenv(const_cast<char*>(one.c_str()));
   ::execv(argv[0], argv.data());
@@ -140,7 +142,7 @@ void Daemon::launch() {
   }
   command.insert(command.end(), options_.flags.begin(), options_.flags.end());
   std::filesystem::remove(dir_.path() + "/log");
-  pid_ = spawn(command, options_.environment, dir_.path() + "/log", options_.descriptors);
+  pid_ = spawn(command, options_.environment, dir_.path() + "/log", options_.limits);
   BOOST_REQUIRE(pid_ > 0);
 }
 

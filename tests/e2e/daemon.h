@@ -14,6 +14,12 @@
 
 namespace larder::sim {
 
+/// RLIMIT_…, soft and hard.
+struct ResourceLimit {
+  int resource;
+  std::uint64_t most;
+};
+
 /// Runs the daemon that was built beside the test. Not thread-safe.
 class Daemon {
  public:
@@ -21,11 +27,11 @@ class Daemon {
     Bytes host_bytes{64 << 20};  ///< 0: no flag
     std::uint32_t shards = 2;
     std::vector<std::string> flags;
-    std::vector<std::string> environment;  ///< "NAME=VALUE"
-    std::string program;                   ///< empty: larderd
-    std::string runtime_dir = {};          ///< empty: its own
-    std::string listen = {};               ///< empty: loopback and a port of its own
-    std::uint64_t descriptors = 0;         ///< RLIMIT_NOFILE, soft and hard; 0: as here
+    std::vector<std::string> environment;    ///< "NAME=VALUE"
+    std::string program;                     ///< empty: larderd
+    std::string runtime_dir = {};            ///< empty: its own
+    std::string listen = {};                 ///< empty: loopback and a port of its own
+    std::vector<ResourceLimit> limits = {};  ///< others are as here
   };
 
   Daemon() : Daemon(Options{}) {}
@@ -81,9 +87,9 @@ class Daemon {
 };
 
 /// fork and exec; output goes to the end of `output_file`. The child dies with the thread that
-/// called. `descriptors`: its limit; 0: this process's.
+/// called.
 pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            const std::string& output_file, std::uint64_t descriptors = 0);
+            const std::string& output_file, const std::vector<ResourceLimit>& limits = {});
 
 /// Runs a program to its end, at most `within`; its exit status and what it wrote.
 struct Finished {

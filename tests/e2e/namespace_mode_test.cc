@@ -283,6 +283,9 @@ BOOST_AUTO_TEST_CASE(the_command_lists_switches_and_removes) {
   BOOST_TEST(larder({"mode", "off", "--model", "a-slip-of-the-pen"}).status == 2);
   BOOST_TEST(client->namespaces(false)->size() == 1U);
   BOOST_TEST(larder({"purge"}).status == 2);
+  for (const char* flag : {"--id", "--tenant", "--writer"})
+    BOOST_TEST(larder({"purge", flag, ""}).status == 2, flag);
+  BOOST_TEST(larder({"mode", "off", "--id", ""}).status == 2);
   BOOST_TEST(larder({"purge", "--id", id.str(), "--tenant", "b"}).status == 2);
   BOOST_TEST(larder({"purge", "--id", id.str()}).status == 0);
   BOOST_TEST(larder({"purge", "--id", id.str()}).status == 1);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
 #include "tests/client/conformance.h"
 #include "tests/e2e/daemon.h"
@@ -25,11 +26,17 @@ NamespaceSpec spec() {
   return out;
 }
 
+/// 0: as here.
+std::vector<sim::ResourceLimit> limit(std::uint64_t descriptors) {
+  if (descriptors == 0) return {};
+  return {{RLIMIT_NOFILE, descriptors}};
+}
+
 sim::Daemon::Options options(std::uint64_t descriptors) {
   sim::Daemon::Options made;
   made.host_bytes = Bytes{4 << 20};
   made.flags = {"--heartbeat-ms", "60000"};
-  made.descriptors = descriptors;
+  made.limits = limit(descriptors);
   return made;
 }
 
@@ -95,7 +102,7 @@ BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_opened_for_want_of_descriptors_are_not
     sim::check_all(client->put(ns, batches[0]->keys, batches[0]->sources, {}), 56, KeyStatus::kOk);
   }
   daemon.kill();
-  daemon.options().descriptors = 64;  // each slab needs one
+  daemon.options().limits = limit(64);  // each slab needs one
 
   BOOST_TEST(!daemon.try_start());
 
@@ -103,7 +110,7 @@ BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_opened_for_want_of_descriptors_are_not
   BOOST_TEST(names(daemon.log(), "descriptors"), daemon.log());
   for (const auto& entry : std::filesystem::directory_iterator(daemon.runtime_dir()))
     BOOST_TEST(entry.path().extension() != ".bad", entry.path().string());
-  daemon.options().descriptors = 0;
+  daemon.options().limits = limit(0);
   daemon.start();
   const auto client = daemon.shm();
   sim::check_all(
@@ -116,12 +123,12 @@ BOOST_AUTO_TEST_CASE(a_limit_below_what_a_start_needs_is_refused_by_name) {
   sim::Daemon daemon(options(0));
   daemon.kill();
   for (const std::uint64_t few : {8U, 16U, 24U, 63U}) {
-    daemon.options().descriptors = few;
+    daemon.options().limits = limit(few);
     BOOST_TEST(!daemon.try_start());
     BOOST_TEST(daemon.exit_status() == 4, few << " descriptors: " << daemon.log());
     BOOST_TEST(names(daemon.log(), "descriptors"), daemon.log());
   }
-  daemon.options().descriptors = 0;
+  daemon.options().limits = limit(0);
   daemon.start();
 }
 

@@ -81,6 +81,16 @@ BOOST_AUTO_TEST_CASE(a_good_machine_has_no_finding) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_root_that_is_no_machine_is_said_to_be_none) {
+  const test::TempDir empty;
+  DoctorCommand command;
+  command.root = empty.path();
+  command.machine_only = true;
+  const auto done = run(command);
+  BOOST_TEST((done.status().code() == absl::StatusCode::kNotFound));
+  BOOST_TEST(done.status().message().find(empty.path()) != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(yama_decides_who_may_attach) {
   Host host;
   host.put("proc/sys/kernel/yama/ptrace_scope", "0\n");

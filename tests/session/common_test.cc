@@ -53,18 +53,31 @@ BOOST_FIXTURE_TEST_SUITE(common, Fixture)
 BOOST_AUTO_TEST_CASE(no_tenant_has_all_of_anything) {
   for (std::size_t n = 0; n < kCommons; ++n) {
     const auto what = static_cast<Common>(n);
-    const std::uint64_t most = kCommonMax[n];
+    const std::uint64_t most = common_max(what, Bytes{1ULL << 30});
+    const SharedPot::Bounds shared{.all = most, .own = most, .tenants = true};
+    const SharedPot::Bounds alone{.all = most, .own = most};
     Commons commons;
     TenantUse one("one");
     TenantUse two("two");
-    BOOST_TEST(commons.take(one, what, most / 4 * 3, true));
-    BOOST_TEST(!commons.take(one, what, 1, true));
-    BOOST_TEST(commons.why_not(one, what, true).find("tenant \"one\"") != std::string::npos);
-    BOOST_TEST(commons.take(two, what, std::max<std::uint64_t>(1, most / 16 * 3), true) ==
+    BOOST_TEST(commons.take(one, what, most / 4 * 3, shared));
+    BOOST_TEST(!commons.take(one, what, 1, shared));
+    BOOST_TEST(commons.why_not(one, what, shared).find("tenant \"one\"") != std::string::npos);
+    BOOST_TEST(commons.take(two, what, std::max<std::uint64_t>(1, most / 16 * 3), shared) ==
                (most > 4));
-    BOOST_TEST(commons.take(one, what, most / 16, false));  // one alone has all
-    BOOST_TEST(!commons.take(one, what, most, false));
+    BOOST_TEST(commons.take(one, what, most / 16, alone));  // one alone has all
+    BOOST_TEST(!commons.take(one, what, most, alone));
   }
+}
+
+/// What sessions hold besides blocks fits the memory that a node was given.
+BOOST_AUTO_TEST_CASE(what_takes_memory_is_bounded_by_what_the_node_has_for_blocks) {
+  const auto bytes = [](Bytes host) {
+    return common_max(Common::kFrameBytes, host) + 100 * common_max(Common::kClaims, host) +
+           100 * common_max(Common::kChainBlocks, host) + 500 * common_max(Common::kRequests, host);
+  };
+  BOOST_TEST(bytes(Bytes{1 << 20}) < 160ULL << 20);
+  for (const std::uint64_t gib : {1ULL, 4ULL, 64ULL, 1024ULL})
+    BOOST_TEST(bytes(Bytes{gib << 30}) < (gib << 30) / 4, gib);
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_everything_leaves_others_keys_to_wait_for) {
@@ -129,7 +142,9 @@ BOOST_AUTO_TEST_CASE(a_frame_in_its_middle_is_counted_and_a_whole_one_keeps_no_m
 BOOST_AUTO_TEST_CASE(a_session_whose_frame_has_no_room_is_told_so) {
   NodeContext& context = node.context();
   TenantUse& hoarder = context.tenant_uses.of("hoarder");
-  BOOST_REQUIRE(context.commons.take(hoarder, Common::kFrameBytes, kNodeFrameBytesMax, false));
+  const std::uint64_t most = common_max(Common::kFrameBytes, context.config().host_bytes);
+  BOOST_REQUIRE(
+      context.commons.take(hoarder, Common::kFrameBytes, most, {.all = most, .own = most}));
   auto peer = red();
   wire::MatchRequest body;
   body.set_ns(peer->ns());
@@ -145,10 +160,10 @@ BOOST_AUTO_TEST_CASE(a_session_whose_frame_has_no_room_is_told_so) {
     }
   }
   BOOST_TEST(told.find("frame: ") != std::string::npos, told);
-  BOOST_TEST(told.find("the limit is 536870912") != std::string::npos, told);
+  BOOST_TEST(told.find("the limit is " + std::to_string(most)) != std::string::npos, told);
   peer = nullptr;
-  BOOST_TEST(taken(Common::kFrameBytes) == kNodeFrameBytesMax);
-  context.commons.give(hoarder, Common::kFrameBytes, kNodeFrameBytesMax);
+  BOOST_TEST(taken(Common::kFrameBytes) == most);
+  context.commons.give(hoarder, Common::kFrameBytes, most);
   BOOST_TEST(red()->session.alive());
 }
 

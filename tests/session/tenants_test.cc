@@ -177,6 +177,7 @@ BOOST_AUTO_TEST_CASE(each_tenant_sees_its_own_row_and_an_administrator_all) {
   seen = rows(*one);
   BOOST_TEST((seen.size() == 1U && seen.contains("red")));
   Peer ops(*this, kOps, kSomebody, "ops");
+  BOOST_TEST(rows(ops).contains("ops"));
   seen = rows(ops);
   BOOST_TEST(seen.size() == 3U);
   BOOST_TEST(seen["red"].used_bytes() == sim::kTokenBlock);
