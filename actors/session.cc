@@ -66,6 +66,7 @@ bool Session::pump(const Turn& turn) {
   now_ = turn.now;
   ready_ = turn.ready;
   turn_bytes_ = turn.bytes;
+  step_call();
   if ((turn.readable || more_to_read_) && wants_read()) read_frames();
   step_ops();
   reap_ops();
@@ -74,10 +75,11 @@ bool Session::pump(const Turn& turn) {
 }
 
 bool Session::wants_read() const {
-  return !failed_ && !closed_ && writer_.queued_bytes() < kWriterPauseBytes;
+  return !failed_ && !closed_ && !in_steps() && writer_.queued_bytes() < kWriterPauseBytes;
 }
 
 bool Session::runnable() const {
+  if (in_steps() && !failed_) return true;
   if (more_to_read_ && wants_read()) return true;
   return std::any_of(ops_.begin(), ops_.end(),
                      [](const auto& item) { return item.second->runnable(); });
@@ -99,6 +101,28 @@ std::uint8_t Session::priority(bool unread) const {
 std::uint8_t Session::note_priority(std::uint64_t request) {
   const SessionRequest* open = request == 0 ? nullptr : requests_.find(request);
   return last_priority_ = open == nullptr ? 0 : open->context.priority;
+}
+
+void Session::run_in_steps(const Call& call, std::unique_ptr<CallInSteps> work) {
+  if (work->step()) return;
+  if (!charge_reader(kStepsMemory * reader_.memory())) {
+    refuse(call, absl::ResourceExhaustedError(
+                     fmt::format("call: it takes {} bytes: {}", kStepsMemory * reader_.memory(),
+                                 node_.why_not(*charged_, Common::kFrameBytes))));
+    return;
+  }
+  in_steps_ = std::move(work);
+}
+
+void Session::step_call() {
+  if (!in_steps() || failed_) return;
+  last_heard_ = now_;  // it is not listened to
+  requests_.work(kEndStep);
+  if (in_steps_ && in_steps_->step()) {
+    in_steps_ = nullptr;
+    count_reader();
+  }
+  more_to_read_ = true;
 }
 
 void Session::read_frames() {

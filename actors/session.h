@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 
+#include "actors/call_in_steps.h"
 #include "actors/node_context.h"
 #include "actors/session_leases.h"
 #include "actors/session_op.h"
@@ -40,6 +42,18 @@ bool is_trusted(const PeerCredentials& peer);
 struct MatchAnswer {
   wire::MatchReply body;
   std::vector<std::byte> array;
+};
+
+/// What a get is to do, and what it has found.
+struct GetFound {
+  std::uint64_t id = 0;
+  std::uint64_t request = 0;
+  Duration lease{};
+  bool verify = false;
+  std::vector<wire::GetResult> results = {};  ///< a key each
+  std::vector<HeldBlock> held = {};           ///< leased; whoever has it gives them back
+  std::vector<std::uint32_t> held_key = {};   ///< whose result each is
+  std::uint64_t bytes = 0;
 };
 
 /// One client's connection: parses frames, answers lookups at once from the indexes, runs what
@@ -132,6 +146,11 @@ class Session {
   /// Ends the session after telling why.
   void fail(const absl::Status& why);
   std::uint64_t claims() const;
+  /// Its keys were looked up: counts and touches what is hit, and has it sent or leased.
+  void finish_get(const std::vector<wire::KeyRecord>& records, GetFound found);
+  /// Claims `absent` keys for a match, which is answered when the shards have; or refuses it.
+  void claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
+             std::vector<std::uint32_t> chains, std::uint32_t claim_ms);
   std::uint32_t& waits() { return waits_; }
   std::uint32_t& removals() { return removals_; }
   std::size_t& wait_keys() { return wait_keys_; }
@@ -164,6 +183,11 @@ class Session {
     return false;
   }
   void refuse(const Call& call, const absl::Status& why);
+  /// A first step now, others in later turns if it takes more.
+  void run_in_steps(const Call& call, std::unique_ptr<CallInSteps> work);
+  /// Steps before anything else is read; true while some are left.
+  bool in_steps() const { return in_steps_ != nullptr || requests_.ending(); }
+  void step_call();
   /// The namespace and key records of a call; answers the error itself.
   NamespaceRef open_or_refuse(const Call& call, std::uint64_t ns);
   bool records_or_refuse(const Call& call, std::span<const std::byte> array,
@@ -195,14 +219,11 @@ class Session {
   void begin_request(const Call& call);
   void end_request(const Call& call);
   void match(const Call& call);
-  /// The open request of this number, begun now when it is not open; null after an error was
-  /// answered. No request (number 0): null and true.
-  bool request_or_refuse(const Call& call, std::uint64_t number, const NamespaceRef& ns,
-                         SessionRequest** request);
+  /// Begins the request of this number unless it is open; false after an error was answered. No
+  /// request (number 0): true.
+  bool request_or_refuse(const Call& call, std::uint64_t number, const NamespaceRef& ns);
   bool check_match(const Call& call, const wire::MatchRequest& body);
-  void match_flat(const Call& call, const NamespaceInfo& ns, SessionRequest* request);
-  void claim(const Call& call, MatchAnswer answer, const std::vector<LocatedKey>& absent,
-             std::vector<std::uint32_t> chains, std::uint32_t claim_ms);
+  bool check_blocks(const Call& call, const NamespaceInfo& ns);
   ShardId shard_of_name(const BlockHash& name) const;
   void touch(const Call& call);
   // session_get.cc
@@ -285,6 +306,7 @@ class Session {
   std::uint32_t turns_ = 0;
   std::uint8_t last_priority_ = 0;
   absl::flat_hash_set<SlabId> announced_;
+  std::unique_ptr<CallInSteps> in_steps_;
   std::uint64_t payload_op_ = 0;  ///< op whose memory the payload under way goes to
 };
 

@@ -9,6 +9,7 @@ namespace larder {
 
 /// A frame that is not here whole has memory of the node's; one that has no room for it ends here.
 void Session::count_reader() {
+  if (in_steps_) return;  // its frame stays, and is counted
   reader_.trim();
   if (charge_reader(reader_.memory())) return;
   fail(absl::ResourceExhaustedError(fmt::format("frame: {} bytes of it are here: {}",

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "actors/call_in_steps.h"
 #include "actors/session.h"
 #include "actors/session_get_stream.h"
+#include "actors/session_limits.h"
 #include "actors/session_lookup.h"
 #include "actors/session_match.h"
 #include "store/limits.h"
@@ -31,6 +34,20 @@ GetResult missed(KeyStatus status) {
   GetResult result;
   result.status = static_cast<std::uint16_t>(status);
   return result;
+}
+
+/// Where a slot's header stands is known once its entry is here: all of a batch are fetched at
+/// once. Entries may be anybody's by then: nothing but an address is made of what they say.
+void fetch_headers(const NodeStore& store, std::span<const LocatedKey> keys,
+                   std::span<const EntryId> found) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (found[i] == kNoEntry) continue;
+    const Entry& entry = store.indexes[keys[i].shard.value()]->entry(found[i]);
+    if (word_of(entry).state != EntryState::kCommitted) continue;
+    const SlotRef at = unpack_slot(entry.slot.load(std::memory_order_relaxed));
+    const Slab* slab = store.slabs.find(at.slab);
+    if (slab != nullptr && at.slot < slab->slots()) __builtin_prefetch(slab->header(at.slot));
+  }
 }
 
 /// Leases one block and describes it; the lease is in `held` when the status is kOk.
@@ -60,6 +77,71 @@ GetResult look_up(NodeStore& store, const LocatedKey& at, EntryId entry, std::ui
   result.slot = held->hold.slot.slot;
   return result;
 }
+
+/// The keys of a get, leased a part at a time.
+class GetCall : public CallInSteps {
+ public:
+  GetCall(Session& session, NamespaceRef ns, std::vector<wire::KeyRecord> records, GetFound found)
+      : session_(session),
+        ns_(std::move(ns)),
+        records_(std::move(records)),
+        found_(std::move(found)) {
+    found_.results.reserve(records_.size());
+  }
+  ~GetCall() override {
+    for (const HeldBlock& block : found_.held)
+      release(session_.node().store, block);
+  }
+
+  bool step() override {
+    NodeStore& store = session_.node().store;
+    const std::size_t first = found_.results.size();
+    const auto records = std::span(records_).subspan(
+        first, std::min<std::size_t>(records_.size() - first, kMatchStep));
+    std::vector<LocatedKey> keys;
+    for (const wire::KeyRecord& record : records)
+      keys.push_back(locate(*ns_, record, store.shards()));
+    const std::vector<EntryId> entries = find_all(store, keys);
+    fetch_headers(store, keys, entries);
+    for (std::size_t i = 0; i < records.size(); ++i)
+      look_at(records[i], keys[i], entries[i]);
+    if (found_.results.size() < records_.size()) return false;
+    session_.finish_get(records_, std::exchange(found_, {}));
+    return true;
+  }
+
+ private:
+  void look_at(const wire::KeyRecord& record, const LocatedKey& at, EntryId entry) {
+    NodeContext& node = session_.node();
+    if (const auto wrong = check_record(*ns_, record, false)) {
+      found_.results.push_back(missed(*wrong));
+      return;
+    }
+    const NamespaceMode mode = node.mode_of(*ns_);
+    if (!serves(mode)) {
+      const bool there = mode == NamespaceMode::kShadow && is_there(node.store, at, entry);
+      if (there) count(node.metrics.shadow_get_hits);
+      found_.results.push_back(missed(KeyStatus::kMiss));
+      return;
+    }
+    std::optional<HeldBlock> one;
+    found_.results.push_back(look_up(node.store, at, entry, record.length, one));
+    if (!one) return;
+    if (session_.shm() && !session_.announce_slab(one->hold.slot.slab)) {
+      release(node.store, *one);
+      found_.results.back() = missed(KeyStatus::kMiss);
+      return;
+    }
+    found_.held.push_back(*one);
+    found_.held_key.push_back(static_cast<std::uint32_t>(found_.results.size() - 1));
+    found_.bytes += found_.results.back().length;
+  }
+
+  Session& session_;
+  const NamespaceRef ns_;
+  const std::vector<wire::KeyRecord> records_;
+  GetFound found_;
+};
 
 }  // namespace
 
@@ -100,49 +182,25 @@ void Session::get(const Call& call) {
   const std::uint32_t sample = node_.config().verify_sample;
   gets_ += 1;
   const bool verify = body.verify() || (sample > 0 && gets_ % sample == 0);
-  std::vector<LocatedKey> keys;
-  for (const wire::KeyRecord& record : records) {
-    keys.push_back(locate(*ns, record, node_.store.shards()));
-  }
-  const std::vector<EntryId> found = find_all(node_.store, keys);
-  std::vector<GetResult> results;
-  std::vector<HeldBlock> held;
-  std::vector<std::uint32_t> held_key;
-  std::uint64_t bytes = 0;
-  const NamespaceMode mode = node_.mode_of(*ns);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (const auto wrong = check_record(*ns, records[i], false)) {
-      results.push_back(missed(*wrong));
-      continue;
-    }
-    if (!serves(mode)) {
-      const bool there = mode == NamespaceMode::kShadow && is_there(node_.store, keys[i], found[i]);
-      if (there) count(node_.metrics.shadow_get_hits);
-      results.push_back(missed(KeyStatus::kMiss));
-      continue;
-    }
-    std::optional<HeldBlock> one;
-    results.push_back(look_up(node_.store, keys[i], found[i], records[i].length, one));
-    if (!one) continue;
-    if (shm() && !announce_slab(one->hold.slot.slab)) {
-      larder::release(node_.store, *one);
-      results.back() = missed(KeyStatus::kMiss);
-      continue;
-    }
-    held.push_back(*one);
-    held_key.push_back(static_cast<std::uint32_t>(i));
-    bytes += results.back().length;
-  }
-  note_hits(body.request(), held, records, held_key);
-  count(node_.metrics.get_hits, held.size());
-  count(node_.metrics.get_misses, records.size() - held.size());
-  count(node_.metrics.get_bytes, bytes);
-  auto op = std::make_unique<GetOp>(*this, call.id, std::move(results), std::move(held),
-                                    std::move(held_key),
-                                    lease_time(node_.config(), body.lease_ms()), verify);
+  run_in_steps(
+      call, std::make_unique<GetCall>(*this, ns, std::move(records),
+                                      GetFound{.id = call.id,
+                                               .request = body.request(),
+                                               .lease = lease_time(node_.config(), body.lease_ms()),
+                                               .verify = verify}));
+}
+
+void Session::finish_get(const std::vector<wire::KeyRecord>& records, GetFound found) {
+  note_hits(found.request, found.held, records, found.held_key);
+  count(node_.metrics.get_hits, found.held.size());
+  count(node_.metrics.get_misses, records.size() - found.held.size());
+  count(node_.metrics.get_bytes, found.bytes);
+  const Call call{.id = found.id, .type = FrameType::kGet, .body = {}, .array = {}};
+  auto op =
+      std::make_unique<GetOp>(*this, found.id, std::move(found.results), std::move(found.held),
+                              std::move(found.held_key), found.lease, found.verify);
   GetOp& started = *op;
-  if (!start(call, std::move(op), body.request())) return;
-  started.start();
+  if (start(call, std::move(op), found.request)) started.start();
 }
 
 void Session::release_gets(const Call& call) {

@@ -31,6 +31,13 @@ inline constexpr std::size_t kEraseStep = 512;
 inline constexpr std::size_t kClaimStep = 512;
 inline constexpr std::size_t kTouchStep = 1'024;
 inline constexpr std::size_t kAbortStep = 512;
+/// Of one step of a call in steps: keys that it looks up, hashes that it takes out of its frame;
+/// and blocks of a chain that a request's end sends to be touched.
+inline constexpr std::size_t kMatchStep = 1'024;
+inline constexpr std::size_t kLoadStep = 16'384;
+inline constexpr std::size_t kEndStep = 4'096;
+/// A call in steps has this many times its frame's memory in all: frame, hashes, what it found.
+inline constexpr std::uint64_t kStepsMemory = 4;
 /// Keys of all open waits of a node: an io thread looks at every one of its sessions' again and
 /// again, and must be back for others in some 20 ms.
 inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "store/chain.h"
-#include "store/usable_tokens.h"
 
 namespace larder {
 
@@ -12,48 +11,10 @@ namespace {
 using wire::MatchRecord;
 using wire::MatchState;
 
-/// The blocks of one chain by group, then block, then rank.
-struct Blocks {
-  std::vector<LocatedKey> keys;
-  std::vector<std::uint32_t> group_blocks;
-};
-
-Blocks blocks_of(const NamespaceInfo& ns, std::span<const BlockHash> chain, std::uint32_t shards) {
-  Blocks blocks;
-  const auto units = static_cast<std::uint32_t>(chain.size());
-  for (std::uint16_t group = 0; group < ns.spec.groups.size(); ++group) {
-    const GroupSpec& spec = ns.spec.groups[group];
-    const std::uint32_t count = blocks_in_chain(spec, ns.spec.unit_tokens, units);
-    blocks.group_blocks.push_back(count);
-    for (std::uint32_t block = 0; block < count; ++block) {
-      const std::uint32_t last = last_unit_of_block(spec, ns.spec.unit_tokens, block);
-      const ShardId shard = shard_of(anchor_of(chain, last, ns.segment_units), shards);
-      for (std::uint32_t rank = 0; rank < ns.spec.ranks; ++rank) {
-        blocks.keys.push_back(
-            {{ns.id, chain[last], GroupId(group), Rank(static_cast<std::uint16_t>(rank))}, shard});
-      }
-    }
-  }
-  return blocks;
-}
-
 /// Folds one rank's state into the block's: absent beats claimed beats pending beats present.
 MatchState worse(MatchState a, MatchState b) {
   constexpr int kBadness[] = {3, 0, 1, 2};  // absent, present, pending, claimed
   return kBadness[static_cast<int>(a)] >= kBadness[static_cast<int>(b)] ? a : b;
-}
-
-std::vector<GroupPresence> presence(const std::vector<std::vector<MatchRecord>>& groups,
-                                    bool count_pending) {
-  std::vector<GroupPresence> present;
-  for (const auto& group : groups) {
-    GroupPresence& out = present.emplace_back(group.size(), 0);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const auto state = static_cast<MatchState>(group[i].state);
-      out[i] = state == MatchState::kPresent || (count_pending && state != MatchState::kAbsent);
-    }
-  }
-  return present;
 }
 
 /// A block that is here, on its way, or remembered. A claim alone says nothing of the past.
@@ -70,31 +31,6 @@ bool is_known(const Entry& entry) {
       return false;
   }
   return false;
-}
-
-/// Leading known blocks of group 0, and of the deepest: how many children it has and when it was
-/// last used. Of an evicted unit one rank's entry is left, whichever it is.
-void measure_known(const NodeStore& store, const Blocks& blocks, std::uint32_t ranks,
-                   const std::vector<EntryId>& found, ChainLookup& result) {
-  if (blocks.group_blocks.empty()) return;
-  for (std::uint32_t block = 0; block < blocks.group_blocks[0]; ++block) {
-    const std::size_t at = std::size_t{block} * ranks;
-    const Index& index = *store.indexes[blocks.keys[at].shard.value()];
-    bool known = false;
-    std::uint32_t children = 0;
-    UseTick used;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      const EntryId id = found[at + rank];
-      if (id == kNoEntry || !is_known(index.entry(id))) continue;
-      children = std::max(children, children_of(index.entry(id)));
-      if (!known || gap(index.last_use(id), used) > Duration{0}) used = index.last_use(id);
-      known = true;
-    }
-    if (!known) return;
-    result.known_blocks += 1;
-    result.deepest_children = children;
-    result.deepest_used = used;
-  }
 }
 
 }  // namespace
@@ -117,41 +53,109 @@ MatchState state_of(NodeStore& store, const LocatedKey& at, EntryId entry) {
   return MatchState::kAbsent;
 }
 
-ChainLookup look_up_chain(NodeStore& store, const NamespaceInfo& ns,
-                          std::span<const BlockHash> chain, const ChainLookupOptions& options) {
-  ChainLookup result;
-  const Blocks blocks = blocks_of(ns, chain, store.shards());
-  const std::vector<EntryId> found = find_all(store, blocks.keys);
-  measure_known(store, blocks, ns.spec.ranks, found, result);
+ChainLookup::ChainLookup(NodeStore& store, const NamespaceInfo& ns,
+                         std::span<const BlockHash> chain)
+    : store_(store), ns_(ns), chain_(chain) {
+  const auto units = static_cast<std::uint32_t>(chain.size());
+  for (const GroupSpec& group : ns.spec.groups) {
+    group_blocks_.push_back(blocks_in_chain(group, ns.spec.unit_tokens, units));
+    found_.groups.emplace_back().reserve(group_blocks_.back());
+    found_.present.emplace_back().reserve(group_blocks_.back());
+    found_.coming.emplace_back().reserve(group_blocks_.back());
+  }
+  while (!done() && group_blocks_[group_] == 0)
+    group_ += 1;
+}
 
-  std::size_t at = 0;
-  for (std::size_t group = 0; group < blocks.group_blocks.size(); ++group) {
-    auto& records = result.groups.emplace_back();
-    const GroupSpec& spec = ns.spec.groups[group];
-    for (std::uint32_t block = 0; block < blocks.group_blocks[group]; ++block) {
-      MatchState state = MatchState::kPresent;
-      result.chain.push_back(blocks.keys[at]);
-      result.chain_units.push_back(last_unit_of_block(spec, ns.spec.unit_tokens, block));
-      for (std::uint32_t rank = 0; rank < ns.spec.ranks; ++rank, ++at) {
-        MatchState one = state_of(store, blocks.keys[at], found[at]);
-        if (options.hold && one == MatchState::kPresent) {
-          // Present is what can be leased: it cannot be evicted between this answer and the get.
-          if (auto leased = hold(store, blocks.keys[at], found[at])) {
-            result.held.push_back(*leased);
-          } else {
-            one = MatchState::kAbsent;
-          }
-        }
-        if (options.absent && one == MatchState::kAbsent) result.absent.push_back(blocks.keys[at]);
-        state = worse(state, one);
-      }
-      const auto tier = state == MatchState::kPresent ? Tier::kHost : Tier::kNone;
-      records.push_back({static_cast<std::uint8_t>(state), static_cast<std::uint8_t>(tier), 0});
+ChainLookup::Block ChainLookup::next() {
+  const Block block{group_,
+                    last_unit_of_block(ns_.spec.groups[group_], ns_.spec.unit_tokens, block_)};
+  block_ += 1;
+  while (!done() && block_ == group_blocks_[group_]) {
+    group_ += 1;
+    block_ = 0;
+  }
+  return block;
+}
+
+void ChainLookup::add_keys(const Block& block, std::vector<LocatedKey>& keys) const {
+  const ShardId shard =
+      shard_of(anchor_of(chain_, block.last_unit, ns_.segment_units), store_.shards());
+  const GroupId group(static_cast<std::uint16_t>(block.group));
+  for (std::uint32_t rank = 0; rank < ns_.spec.ranks; ++rank) {
+    const BlockKey key{ns_.id, chain_[block.last_unit], group,
+                       Rank(static_cast<std::uint16_t>(rank))};
+    keys.push_back({key, shard});
+  }
+}
+
+/// A block of group 0 by its ranks: while all are known, how many children the deepest has and when
+/// it was last used. Of an evicted unit one rank's entry is left, whichever it is.
+void ChainLookup::note_known(std::span<const LocatedKey> keys, std::span<const EntryId> entries) {
+  const Index& index = *store_.indexes[keys[0].shard.value()];
+  bool known = false;
+  std::uint32_t children = 0;
+  UseTick used;
+  for (const EntryId id : entries) {
+    if (id == kNoEntry || !is_known(index.entry(id))) continue;
+    children = std::max(children, children_of(index.entry(id)));
+    if (!known || gap(index.last_use(id), used) > Duration{0}) used = index.last_use(id);
+    known = true;
+  }
+  known_ = known;
+  if (!known) return;
+  found_.known_blocks += 1;
+  found_.deepest_children = children;
+  found_.deepest_used = used;
+}
+
+MatchState ChainLookup::look_at(const LocatedKey& at, EntryId entry, const Options& options,
+                                Part& part) {
+  MatchState state = state_of(store_, at, entry);
+  if (options.hold && state == MatchState::kPresent) {
+    // Present is what can be leased: it cannot be evicted between this answer and the get.
+    if (auto leased = hold(store_, at, entry)) {
+      part.held.push_back(*leased);
+    } else {
+      state = MatchState::kAbsent;
     }
   }
-  result.usable_tokens = usable_tokens(ns.spec, presence(result.groups, false));
-  result.pending_tokens = usable_tokens(ns.spec, presence(result.groups, true));
-  return result;
+  if (options.absent && state == MatchState::kAbsent) part.absent.push_back(at);
+  return state;
+}
+
+void ChainLookup::note_state(std::size_t group, MatchState state) {
+  const bool present = state == MatchState::kPresent;
+  const auto tier = present ? Tier::kHost : Tier::kNone;
+  found_.groups[group].push_back(
+      {static_cast<std::uint8_t>(state), static_cast<std::uint8_t>(tier), 0});
+  found_.present[group].push_back(present ? 1 : 0);
+  found_.coming[group].push_back(state == MatchState::kAbsent ? 0 : 1);
+}
+
+ChainLookup::Part ChainLookup::step(std::size_t& keys_left, const Options& options) {
+  Part part;
+  std::vector<LocatedKey> keys;
+  std::vector<Block> blocks;
+  while (!done() && keys.size() < keys_left) {
+    blocks.push_back(next());
+    add_keys(blocks.back(), keys);
+  }
+  keys_left -= std::min(keys_left, keys.size());
+  const std::vector<EntryId> entries = find_all(store_, keys);
+  const std::size_t ranks = ns_.spec.ranks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto ats = std::span(keys).subspan(i * ranks, ranks);
+    const auto ids = std::span(entries).subspan(i * ranks, ranks);
+    if (known_ && blocks[i].group == 0) note_known(ats, ids);
+    part.chain.push_back(ats[0]);
+    part.chain_units.push_back(blocks[i].last_unit);
+    MatchState state = MatchState::kPresent;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      state = worse(state, look_at(ats[rank], ids[rank], options, part));
+    note_state(blocks[i].group, state);
+  }
+  return part;
 }
 
 }  // namespace larder

@@ -27,6 +27,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
   NodeContext& node = session_.node();
   items_.resize(records.size());
   std::vector<LocatedKey> keys;
+  keys.reserve(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     items_[i].record = records[i];
     items_[i].at = locate(*ns_, records[i], node.store.shards());
@@ -91,7 +92,9 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
     ask.slot_bytes = bytes;
     ask.ranks = ns_->spec.ranks;
     if (!in_flight) lend(item, ask, lent);
-    calls.of(item.at.shard).items.push_back(ask);
+    std::vector<ReserveItem>& asked = calls.of(item.at.shard).items;
+    if (asked.empty()) asked.reserve(std::min(kReserveStep, records.size() - i));
+    asked.push_back(ask);
     calls.added(item.at.shard, i);
   }
   calls_ = calls.finish();

@@ -1,7 +1,5 @@
 #include "actors/session_requests.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,6 +66,9 @@ void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uin
   if (chained_ >= limits::kSessionChainMax) return;
   if (!take_chained()) return;
   chained_ += 1;
+  if (request.chain.empty() || last_unit < request.chain_units.back()) {
+    request.run_begins.push_back(request.chain.size());
+  }
   request.chain.push_back(at);
   request.chain_units.push_back(last_unit);
 }
@@ -88,52 +89,23 @@ void RequestBook::extend(SessionRequest& request, const LocatedKey& at, std::uin
 bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
   const auto found = requests_.find(number);
   if (found == requests_.end()) return false;
-  finish(found->second, output_tokens);
+  begin_end(std::move(found->second), output_tokens);
   requests_.erase(found);
+  work(kEndStep);
   return true;
 }
 
-void RequestBook::finish(SessionRequest& request, std::uint32_t output_tokens) {
+void RequestBook::begin_end(SessionRequest request, std::uint32_t output_tokens) {
   announce(request);
-  node_.commons.give(*tenant_, Common::kRequests, 1);
-  chained_ -= request.chain.size();
-  give_chained(request.chain.size(), kChainedAtOnce);
-  const std::uint64_t sequence = node_.store.sequence.fetch_add(1, std::memory_order_relaxed);
-  std::vector<std::size_t> order(request.chain.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return request.chain_units[a] > request.chain_units[b];
-  });
-  std::vector<std::shared_ptr<RequestEndNote>> notes;
-  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
-    notes.push_back(std::make_shared<RequestEndNote>());
-    notes.back()->request = request.context.request;
-    notes.back()->output_tokens = output_tokens;
-    notes.back()->holds =
-        std::make_unique<NoteHolds>(node_.store, ShardId(shard), node_.pins.pot(), tenant_->pinned);
-  }
-  std::uint64_t from_suffix = 0;
-  std::uint32_t last_unit = 0;
-  for (const std::size_t i : order) {
-    const ShardId shard = request.chain[i].shard;
-    std::vector<TouchItem>& touches = notes[shard.value()]->touches;
-    // A step of a shard is bounded; keys of one unit stay together, which is touched once.
-    if (touches.size() >= kTouchStep && request.chain_units[i] != last_unit) {
-      auto part = std::make_shared<TouchNote>();
-      part->request = request.context.request;
-      part->touches.swap(touches);
-      node_.shards.send(shard, std::shared_ptr<const TouchNote>(std::move(part)));
-    }
-    last_unit = request.chain_units[i];
-    touches.push_back({request.chain[i].key, Stamp(sequence << kStampPositionBits | from_suffix)});
-    from_suffix += 1;
-  }
-  for (const HeldBlock& held : request.pinned)
-    notes[held.at.shard.value()]->holds->add(held.hold);
-  request.pinned.clear();
-  for (std::uint32_t shard = 0; shard < node_.store.shards(); ++shard) {
-    node_.shards.send(ShardId(shard),
-                      std::shared_ptr<const RequestEndNote>(std::move(notes[shard])));
+  ending_.emplace_back(node_, *tenant_, std::move(request), output_tokens);
+}
+
+void RequestBook::work(std::size_t blocks) {
+  while (!ending_.empty() && ending_.front().step(blocks)) {
+    node_.commons.give(*tenant_, Common::kRequests, 1);
+    chained_ -= ending_.front().blocks();
+    give_chained(ending_.front().blocks(), kChainedAtOnce);
+    ending_.pop_front();
   }
 }
 
@@ -150,8 +122,9 @@ void RequestBook::expire(Time now) {
 
 void RequestBook::end_all() {
   for (auto& [number, request] : requests_)
-    finish(request, 0);
+    begin_end(std::move(request), 0);
   requests_.clear();
+  work(~std::size_t{0});
   give_chained(0, 0);
 }
 

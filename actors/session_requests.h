@@ -1,28 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 
 #include "actors/node_context.h"
+#include "actors/request_end.h"
 #include "actors/session_lookup.h"
 
 namespace larder {
-
-/// One prompt being served, as its session knows it.
-struct SessionRequest {
-  RequestContext context;
-  NamespaceRef ns;
-  Time deadline;
-  bool announced = false;  ///< the shards know it
-  bool matched = false;    ///< its chain is known: gets add nothing to it
-  std::vector<HeldBlock> pinned;
-  /// The chain of the request, root first, one key a block (rank 0 of each group).
-  std::vector<LocatedKey> chain;
-  std::vector<std::uint32_t> chain_units;  ///< last unit of each
-};
 
 /// The requests of one session: begins, pins, ends and expires them. One io thread.
 class RequestBook {
@@ -44,22 +32,29 @@ class RequestBook {
   void append(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
   /// Adds blocks that the request put, or got without a match, to its chain (those not in it yet).
   void extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit);
-  /// Touches the chain suffix-first, unpins, forgets. False when unknown.
+  /// Touches the chain suffix-first, unpins, forgets: kEndStep blocks at once, what is left by
+  /// work(). False when unknown.
   bool end(std::uint64_t number, std::uint32_t output_tokens);
   void expire(Time now);
+  /// The session is over: all of them, to their ends.
   void end_all();
+  /// Requests that are known to nobody any more, yet have blocks to touch.
+  bool ending() const { return !ending_.empty(); }
+  /// Goes on with those for about so many blocks.
+  void work(std::size_t blocks);
   std::size_t size() const { return requests_.size(); }
 
  private:
-  void finish(SessionRequest& request, std::uint32_t output_tokens);
+  void begin_end(SessionRequest request, std::uint32_t output_tokens);
   bool take_chained();
   void give_chained(std::size_t blocks, std::size_t kept);
 
   NodeContext& node_;
   TenantUse* tenant_ = nullptr;
   absl::flat_hash_map<std::uint64_t, SessionRequest> requests_;
-  std::size_t chained_ = 0;  ///< blocks of all their chains
-  std::size_t spare_ = 0;    ///< taken of the node's for further blocks: a few hundred at once
+  std::deque<RequestEnd> ending_;  ///< in the order in which they end
+  std::size_t chained_ = 0;        ///< blocks of all their chains
+  std::size_t spare_ = 0;  ///< taken of the node's for further blocks: a few hundred at once
 };
 
 }  // namespace larder

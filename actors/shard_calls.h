@@ -101,6 +101,7 @@ class NoteHolds {
 
   /// Takes the lease over.
   void add(const Hold& hold) { holds_.push_back(hold); }
+  std::size_t size() const { return holds_.size(); }
 
  private:
   NodeStore& store_;
@@ -113,12 +114,13 @@ class NoteHolds {
 struct RequestEndNote {
   RequestId request;
   std::uint32_t output_tokens = 0;
-  std::vector<TouchItem> touches;  ///< suffix-first
-  std::unique_ptr<NoteHolds> holds;
+  std::vector<TouchItem> touches;    ///< suffix-first
+  std::unique_ptr<NoteHolds> holds;  ///< null: none
 };
 struct TouchNote {
   std::optional<RequestId> request;
   std::vector<TouchItem> touches;
+  std::unique_ptr<NoteHolds> holds;  ///< null: none
 };
 /// Takes reservations back. Must arrive: nobody else would ever free these slots. One that dies in
 /// the mailbox of a dead shard comes back to the io thread, which sends it again.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -30,8 +31,9 @@ std::byte* scratch() {
 
 }  // namespace
 
-FrameReader::FrameReader()
-    : buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferMin)), capacity_(kBufferMin) {}
+FrameReader::FrameReader() {
+  resize(kBufferMin);
+}
 
 FrameReader::Result FrameReader::fail(absl::Status status) {
   state_ = State::kFailed;
@@ -157,8 +159,7 @@ void FrameReader::trim() {
   begin_ = end_ = 0;
   if (capacity_ <= kBufferKept) return;
   frame_.body = frame_.array = {};
-  buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferMin);
-  capacity_ = kBufferMin;
+  resize(kBufferMin);
 }
 
 void FrameReader::make_room() {
@@ -168,13 +169,19 @@ void FrameReader::make_room() {
   if (used <= capacity_ / 2) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, used);
   } else {
-    auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity_ * 2);
-    std::memcpy(larger.get(), buffer_.get() + begin_, used);
-    buffer_ = std::move(larger);
-    capacity_ *= 2;
+    // Megabytes are moved by their page tables.
+    return resize(capacity_ * 2);
   }
   begin_ = 0;
   end_ = used;
+}
+
+void FrameReader::resize(std::size_t bytes) {
+  void* moved = std::realloc(buffer_.get(), bytes);
+  if (moved == nullptr) throw std::bad_alloc();
+  (void)buffer_.release();
+  buffer_.reset(static_cast<std::byte*>(moved));
+  capacity_ = bytes;
 }
 
 /// Where the next bytes go: the payload's place first, then the buffer. Returns the bytes that are

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -79,6 +80,9 @@ class FrameReader {
   bool buffered() const { return begin_ != end_; }
 
  private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
   enum class State : std::uint8_t { kHeader, kHead, kPayload, kFailed };
 
   Result fail(absl::Status status);
@@ -90,12 +94,14 @@ class FrameReader {
   std::size_t gather(absl::InlinedVector<iovec, 8>& pieces);
   void place(std::size_t bytes);
   void make_room();
+  /// What stands in the buffer keeps its place.
+  void resize(std::size_t bytes);
   std::size_t buffered_bytes() const { return end_ - begin_; }
 
   State state_ = State::kHeader;
   Frame frame_;
   Fds pending_fds_;
-  std::unique_ptr<std::byte[]> buffer_;
+  std::unique_ptr<std::byte, Free> buffer_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  ///< first byte not yet consumed
   std::size_t end_ = 0;

@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_verifying_get_whose_session_ends_leaves_its_blocks_to_the
   body.set_ns(key(7).ns.value());
   body.set_verify(true);
   // More than is verified in one turn, the doubted one last.
-  std::vector<wire::KeyRecord> records(3000);
+  std::vector<wire::KeyRecord> records(1000);
   for (wire::KeyRecord& record : records) {
     record.hash = record.anchor = {8, 8};
     record.flags = wire::kKeyFlat;

@@ -63,6 +63,8 @@ BOOST_AUTO_TEST_CASE(claims_of_a_long_chain) {
                .body = &body,
                .array = std::as_bytes(std::span(chain))});
   client->send_all(now);
+  for (int turn = 0; turn < 10 && client->runnable(); ++turn)
+    client->pump(now);
   BOOST_TEST(run_shard() >= kUnits / kClaimStep);
   client->settle(now);
   std::uint32_t claimed = 0;
@@ -73,6 +75,63 @@ BOOST_AUTO_TEST_CASE(claims_of_a_long_chain) {
       claimed += one.claimed();
   }
   BOOST_TEST(claimed == kUnits);
+}
+
+/// One after the other, in turns of its own; what came behind it waits for it.
+BOOST_AUTO_TEST_CASE(a_long_match_and_a_large_get) {
+  constexpr std::uint32_t kUnits = 4 * kMatchStep;
+  constexpr std::size_t kThere = 200;
+  put(5, keys(1, kThere));
+  work(*client);
+  (void)client->replies();
+  const auto ask = [&](std::uint64_t first_id) {
+    wire::MatchRequest match;
+    match.set_ns(ns());
+    match.set_request(7);
+    match.add_chain_units(kUnits);
+    std::vector<BlockHash> chain;
+    for (std::uint64_t n = 1; n <= kUnits; ++n)
+      chain.push_back({n, n});
+    client->add({.type = FrameType::kMatch,
+                 .id = first_id,
+                 .body = &match,
+                 .array = std::as_bytes(std::span(chain))});
+    call<wire::GetRequest>(FrameType::kGet, first_id + 1, keys(1, limits::kBatchKeysMax));
+    client->add({.type = FrameType::kPing, .id = first_id + 2});
+  };
+  ask(10);
+  client->send_all(now);
+  int turns = 0;
+  std::vector<std::uint64_t> answered_ids;
+  std::uint32_t usable = 0;
+  for (; client->runnable() && turns < 100; ++turns) {
+    client->pump(now);
+    for (const auto& reply : client->replies()) {
+      if (reply.header.is_reply()) answered_ids.push_back(reply.header.id);
+      wire::MatchReply answer;
+      if (reply.header.id != 10) continue;
+      BOOST_TEST(parse_body(reply.body, answer));
+      usable = answer.chains(0).usable_tokens();
+    }
+  }
+  BOOST_TEST(turns >= 2);  // beside those that took the frames
+  BOOST_TEST((answered_ids == std::vector<std::uint64_t>{10, 11, 12}));
+  BOOST_TEST(usable == kThere * 16);
+
+  // And a session that ends in the middle of either has nothing left.
+  for (const int done : {0, 1, 2, 3, 4, 5, 6}) {
+    make_client(true);
+    ask(20);
+    client->send_all(now);
+    for (int turn = 0; turn < done; ++turn)
+      client->pump(now);
+    client = nullptr;
+    (void)run_shard();
+    BOOST_TEST((sim::held_in(node.store()) == sim::Held{}), done);
+    BOOST_TEST(node.context().commons.taken(Common::kFrameBytes) == 0U);
+    BOOST_TEST(node.context().commons.taken(Common::kRequests) == 0U);
+    BOOST_TEST(node.context().pins.pot().taken() == 0U);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(removals_of_a_batch) {
@@ -99,7 +158,9 @@ BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
   begin.set_ns(ns());
   begin.set_request(7);
   client->add({.type = FrameType::kBeginRequest, .id = 2000, .body = &begin});
-  for (std::uint64_t first = 1; first < kKeys; first += 200) {
+  // Not in the order of the chain, of which the end makes one again.
+  for (std::uint64_t n = 0; n < kKeys; n += 200) {
+    const std::uint64_t first = 1 + n * 7 % kKeys;
     put(100 + first, keys(first, 200), 7);
     work(*client);
   }

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/call_in_steps.h"
+#include "actors/session.h"
+#include "actors/session_match.h"
+#include "transport/wire.pb.h"
+
+namespace larder {
+
+/// The hashes of a match, out of its frame a part at a time.
+class HashLoader {
+ public:
+  /// `frame` stays where it is until all are loaded.
+  explicit HashLoader(std::span<const std::byte> frame) : rest_(frame) {
+    hashes_.reserve(frame.size() / sizeof(BlockHash));
+  }
+  /// True when all are here.
+  bool step();
+  std::span<const BlockHash> hashes() const { return hashes_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  std::vector<BlockHash> hashes_;
+};
+
+/// A match of chains.
+class MatchCall : public CallInSteps {
+ public:
+  /// `request`: 0 for none, else open. `session` outlives it.
+  MatchCall(Session& session, std::uint64_t id, NamespaceRef ns, wire::MatchRequest body,
+            std::span<const std::byte> array)
+      : session_(session), id_(id), ns_(std::move(ns)), body_(std::move(body)), loader_(array) {}
+  bool step() override;
+
+ private:
+  bool all_chains() const { return answer_.body.chains_size() == body_.chain_units_size(); }
+  void look_up(std::size_t& keys);
+  void finish_chain();
+  void answer();
+
+  Session& session_;
+  const std::uint64_t id_;
+  const NamespaceRef ns_;
+  const wire::MatchRequest body_;
+  HashLoader loader_;
+  std::size_t unit_ = 0;  ///< first of the chain that is looked up
+  std::optional<ChainLookup> lookup_;
+  MatchAnswer answer_;
+  std::deque<LocatedKey> absent_;  ///< grows without being moved
+  std::vector<std::uint32_t> absent_chains_;
+};
+
+/// A match of keys that have no chain.
+class FlatMatchCall : public CallInSteps {
+ public:
+  FlatMatchCall(Session& session, std::uint64_t id, NamespaceRef ns, std::uint64_t request,
+                std::span<const std::byte> array)
+      : session_(session), id_(id), ns_(std::move(ns)), request_(request), loader_(array) {}
+  bool step() override;
+
+ private:
+  wire::MatchState look_at(const LocatedKey& at, EntryId entry, SessionRequest* request);
+
+  Session& session_;
+  const std::uint64_t id_;
+  const NamespaceRef ns_;
+  const std::uint64_t request_;
+  HashLoader loader_;
+  std::string states_;
+};
+
+}  // namespace larder
