@@ -28,6 +28,7 @@ void learn(const ChainFound& found, RequestContext& context) {
 
 bool HashLoader::step() {
   const std::size_t count = std::min(rest_.size() / sizeof(BlockHash), kLoadStep);
+  if (count == 0) return true;
   const std::size_t before = hashes_.size();
   hashes_.resize(before + count);
   std::memcpy(hashes_.data() + before, rest_.data(), count * sizeof(BlockHash));
