@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 constexpr Duration kLookEveryShort = std::chrono::milliseconds(250);
-constexpr Duration kTrimEvery = std::chrono::seconds(5);
+constexpr Duration kTrimEvery = std::chrono::seconds(30);
 /// Memory is short when less than so many reserves are left.
 constexpr std::uint64_t kShortReserves = 4;
 

@@ -11,19 +11,29 @@
 
 namespace larder {
 
+/// What a request holds and touches. Deques: a long prompt's grow without being moved.
+struct RequestBlocks {
+  struct Link {
+    LocatedKey at;
+    std::uint32_t last_unit = 0;
+  };
+  std::deque<HeldBlock> pinned;
+  std::deque<Link> chain;  ///< root first, one key a block (rank 0 of each group)
+};
+
 /// One prompt being served, as its session knows it.
 struct SessionRequest {
   RequestContext context;
   NamespaceRef ns;
   Time deadline;
-  bool announced = false;  ///< the shards know it
-  bool matched = false;    ///< its chain is known: gets add nothing to it
-  // Deques: a long prompt's grow without being moved.
-  std::deque<HeldBlock> pinned;
-  /// The chain of the request, root first, one key a block (rank 0 of each group).
-  std::deque<LocatedKey> chain;
-  std::deque<std::uint32_t> chain_units;  ///< last unit of each
-  std::deque<std::size_t> run_begins;     ///< where in the chain units do not rise
+  bool announced = false;              ///< the shards know it
+  bool matched = false;                ///< its chain is known: gets add nothing to it
+  std::unique_ptr<RequestBlocks> has;  ///< null: nothing yet
+
+  RequestBlocks& blocks() {
+    if (!has) has = std::make_unique<RequestBlocks>();
+    return *has;
+  }
 };
 
 /// The end of a request, a bounded number of blocks at a time: its chain is touched suffix-first,
@@ -39,7 +49,7 @@ class RequestEnd {
   /// Sends up to `blocks` more, which are subtracted; true when all is sent.
   bool step(std::size_t& blocks);
   /// Of its chain, however many have been sent.
-  std::size_t blocks() const { return blocks_; }
+  std::size_t blocks() const { return length_; }
 
  private:
   /// A part of the chain in which units rise, or stay, walked from its end; what is left of it.
@@ -48,7 +58,8 @@ class RequestEnd {
     std::size_t end = 0;
   };
 
-  std::uint32_t last_unit_of(const Run& run) const { return request_.chain_units[run.end - 1]; }
+  std::uint32_t unit_at(std::size_t link) const { return blocks_->chain[link].last_unit; }
+  bool find_runs(std::size_t& blocks);
   void push(const Run& run);
   void touch_last();
   void unpin_one();
@@ -57,12 +68,14 @@ class RequestEnd {
 
   NodeContext& node_;
   TenantUse& tenant_;
-  SessionRequest request_;
-  const std::size_t blocks_;
+  const RequestId request_;
+  const std::unique_ptr<RequestBlocks> blocks_;
+  const std::size_t length_;  ///< of the chain
   const std::uint32_t output_tokens_;
   const std::uint64_t sequence_;
   std::vector<Run> runs_;      ///< a heap by last unit
-  std::size_t pushed_ = 0;     ///< runs of the chain that are, or were, in it
+  std::size_t scanned_ = 0;    ///< links of the chain, for runs
+  std::size_t run_begin_ = 0;  ///< of the run that is being scanned
   std::uint64_t touched_ = 0;  ///< blocks, from the suffix
   std::uint32_t last_unit_ = 0;
   std::vector<std::vector<TouchItem>> touches_;    ///< by shard, not sent yet

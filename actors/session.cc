@@ -66,6 +66,7 @@ bool Session::pump(const Turn& turn) {
   now_ = turn.now;
   ready_ = turn.ready;
   turn_bytes_ = turn.bytes;
+  turn_keys_ = kTurnKeys;
   step_call();
   if ((turn.readable || more_to_read_) && wants_read()) read_frames();
   step_ops();
@@ -103,28 +104,6 @@ std::uint8_t Session::note_priority(std::uint64_t request) {
   return last_priority_ = open == nullptr ? 0 : open->context.priority;
 }
 
-void Session::run_in_steps(const Call& call, std::unique_ptr<CallInSteps> work) {
-  if (work->step()) return;
-  if (!charge_reader(kStepsMemory * reader_.memory())) {
-    refuse(call, absl::ResourceExhaustedError(
-                     fmt::format("call: it takes {} bytes: {}", kStepsMemory * reader_.memory(),
-                                 node_.why_not(*charged_, Common::kFrameBytes))));
-    return;
-  }
-  in_steps_ = std::move(work);
-}
-
-void Session::step_call() {
-  if (!in_steps() || failed_) return;
-  last_heard_ = now_;  // it is not listened to
-  requests_.work(kEndStep);
-  if (in_steps_ && in_steps_->step()) {
-    in_steps_ = nullptr;
-    count_reader();
-  }
-  more_to_read_ = true;
-}
-
 void Session::read_frames() {
   read_what_is_here();
   count_reader();
@@ -134,6 +113,10 @@ void Session::read_what_is_here() {
   std::size_t budget = turn_bytes_;
   more_to_read_ = false;
   while (wants_read()) {
+    if (turn_keys_ == 0) {
+      more_to_read_ = true;
+      return;
+    }
     const ReadResult got = reader_.read(*stream_, budget);
     switch (got.event) {
       case ReadEvent::kFrame:
@@ -324,6 +307,8 @@ bool Session::on_answer(ShardCall& call, Time now) {
 
 bool Session::on_time(Time now) {
   now_ = now;
+  turn_keys_ = kTurnKeys;
+  if (in_steps()) last_heard_ = now;  // it is not listened to
   check_grant();
   node_.refusals.on_time(now);
   for (auto& [id, op] : ops_)
@@ -475,7 +460,9 @@ bool Session::records_or_refuse(const Call& call, std::span<const std::byte> arr
                                                         array.size(), sizeof(wire::KeyRecord))));
     return false;
   }
-  return batch_size_ok(call, records.size());
+  if (!batch_size_ok(call, records.size())) return false;
+  spend(records.size());
+  return true;
 }
 
 bool Session::start(const Call& call, std::unique_ptr<SessionOp> op,

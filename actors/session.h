@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ struct GetFound {
   std::uint64_t id = 0;
   std::uint64_t request = 0;
   Duration lease{};
+  Time ready;  ///< since when it is in the io thread
   bool verify = false;
   std::vector<wire::GetResult> results = {};  ///< a key each
   std::vector<HeldBlock> held = {};           ///< leased; whoever has it gives them back
@@ -149,8 +151,9 @@ class Session {
   /// Its keys were looked up: counts and touches what is hit, and has it sent or leased.
   void finish_get(const std::vector<wire::KeyRecord>& records, GetFound found);
   /// Claims `absent` keys for a match, which is answered when the shards have; or refuses it.
+  /// More claims than a session may have beside those that are open are refused whole.
   void claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
-             std::vector<std::uint32_t> chains, std::uint32_t claim_ms);
+             std::vector<std::uint32_t> chains, const wire::MatchRequest& asked);
   std::uint32_t& waits() { return waits_; }
   std::uint32_t& removals() { return removals_; }
   std::size_t& wait_keys() { return wait_keys_; }
@@ -183,8 +186,13 @@ class Session {
     return false;
   }
   void refuse(const Call& call, const absl::Status& why);
-  /// A first step now, others in later turns if it takes more.
-  void run_in_steps(const Call& call, std::unique_ptr<CallInSteps> work);
+  /// What `make` makes has its first step now, others in later turns if `keys` are more than one
+  /// takes; then `memory` is what it will have besides its frame, and it is refused when the node
+  /// has not so much.
+  void run_in_steps(const Call& call, std::size_t keys, Bytes memory,
+                    const std::function<std::unique_ptr<CallInSteps>()>& make);
+  /// Keys that a call looks at, of what the session has in a turn.
+  void spend(std::size_t keys);
   /// Steps before anything else is read; true while some are left.
   bool in_steps() const { return in_steps_ != nullptr || requests_.ending(); }
   void step_call();
@@ -223,7 +231,7 @@ class Session {
   /// request (number 0): true.
   bool request_or_refuse(const Call& call, std::uint64_t number, const NamespaceRef& ns);
   bool check_match(const Call& call, const wire::MatchRequest& body);
-  bool check_blocks(const Call& call, const NamespaceInfo& ns);
+  bool check_blocks(const Call& call, const NamespaceInfo& ns, std::uint64_t* blocks);
   ShardId shard_of_name(const BlockHash& name) const;
   void touch(const Call& call);
   // session_get.cc
@@ -277,6 +285,7 @@ class Session {
   bool failed_ = false;  ///< closes once the error frame is out
   bool closed_ = false;  ///< the client ended the stream
   bool more_to_read_ = false;
+  std::size_t turn_keys_ = 0;    ///< keys that calls may still name in this turn
   TokenTable::Grant grant_;      ///< of the token, or of who needs none
   TenantUse* tenant_ = nullptr;  ///< after Hello
   std::optional<TokenTable::Digest> token_;

@@ -17,16 +17,20 @@ void Session::count_reader() {
                                                 node_.why_not(*charged_, Common::kFrameBytes))));
 }
 
-/// False: so much is not left.
+/// False: so much is not left, and nothing has changed. Less is always there.
 bool Session::charge_reader(std::uint64_t bytes) {
   if (bytes <= kFrameBytesFree) bytes = 0;
-  if (bytes == charged_bytes_) return true;
   TenantUse& owner = tenant_ != nullptr ? *tenant_ : node_.nobody;
-  if (charged_bytes_ > 0) node_.commons.give(*charged_, Common::kFrameBytes, charged_bytes_);
-  charged_ = &owner;
-  charged_bytes_ = 0;
-  if (bytes == 0) return true;
-  if (!node_.take(owner, Common::kFrameBytes, bytes)) return false;
+  if (charged_ != &owner || bytes < charged_bytes_) {
+    const std::uint64_t left = charged_ == &owner ? bytes : 0;
+    if (charged_bytes_ > 0) {
+      node_.commons.give(*charged_, Common::kFrameBytes, charged_bytes_ - left);
+    }
+    charged_ = &owner;
+    charged_bytes_ = left;
+  }
+  if (bytes == charged_bytes_) return true;
+  if (!node_.take(owner, Common::kFrameBytes, bytes - charged_bytes_)) return false;
   charged_bytes_ = bytes;
   return true;
 }

@@ -182,12 +182,17 @@ void Session::get(const Call& call) {
   const std::uint32_t sample = node_.config().verify_sample;
   gets_ += 1;
   const bool verify = body.verify() || (sample > 0 && gets_ % sample == 0);
-  run_in_steps(
-      call, std::make_unique<GetCall>(*this, ns, std::move(records),
-                                      GetFound{.id = call.id,
-                                               .request = body.request(),
-                                               .lease = lease_time(node_.config(), body.lease_ms()),
-                                               .verify = verify}));
+  note_priority(body.request());
+  GetFound asked{.id = call.id,
+                 .request = body.request(),
+                 .lease = lease_time(node_.config(), body.lease_ms()),
+                 .ready = ready_,
+                 .verify = verify};
+  constexpr Bytes kPerKey{sizeof(wire::KeyRecord) + 2 * sizeof(GetResult) + sizeof(HeldBlock)};
+  const std::size_t count_of_keys = records.size();
+  run_in_steps(call, count_of_keys, kPerKey * count_of_keys, [&] {
+    return std::make_unique<GetCall>(*this, ns, std::move(records), std::move(asked));
+  });
 }
 
 void Session::finish_get(const std::vector<wire::KeyRecord>& records, GetFound found) {
@@ -200,7 +205,7 @@ void Session::finish_get(const std::vector<wire::KeyRecord>& records, GetFound f
       std::make_unique<GetOp>(*this, found.id, std::move(found.results), std::move(found.held),
                               std::move(found.held_key), found.lease, found.verify);
   GetOp& started = *op;
-  if (start(call, std::move(op), found.request)) started.start();
+  if (start(call, std::move(op), found.request)) started.start(found.ready);
 }
 
 void Session::release_gets(const Call& call) {

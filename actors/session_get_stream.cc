@@ -69,8 +69,8 @@ void GetOp::leave_to_scrub() {
     session_.node().suspects.add(held_[n]->held().at);
 }
 
-void GetOp::start() {
-  began_ = session_.ready();
+void GetOp::start(Time ready) {
+  began_ = ready;
   if (verify_ && !held_.empty()) return;
   answer();
 }

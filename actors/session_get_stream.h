@@ -25,7 +25,8 @@ class GetOp : public SessionOp {
 
   ~GetOp() override;
 
-  void start();
+  /// `ready`: since when the call is in the io thread.
+  void start(Time ready);
 
   void on_answer(ShardCall& /*call*/) override {}
   void step(Time now, std::size_t& budget) override;

@@ -36,8 +36,8 @@ inline constexpr std::size_t kAbortStep = 512;
 inline constexpr std::size_t kMatchStep = 1'024;
 inline constexpr std::size_t kLoadStep = 16'384;
 inline constexpr std::size_t kEndStep = 4'096;
-/// A call in steps has this many times its frame's memory in all: frame, hashes, what it found.
-inline constexpr std::uint64_t kStepsMemory = 4;
+/// Keys that one turn's calls may name before the others wait for the next turn.
+inline constexpr std::size_t kTurnKeys = 4'096;
 /// Keys of all open waits of a node: an io thread looks at every one of its sessions' again and
 /// again, and must be back for others in some 20 ms.
 inline constexpr std::uint64_t kNodeWaitKeysMax = 262'144;
@@ -48,8 +48,8 @@ inline constexpr std::uint32_t kNodeRemovalsMax = 4;
 /// A buffer for frames below this is every session's own.
 inline constexpr std::uint64_t kFrameBytesFree = 256 << 10;
 /// Of all sessions together. What takes memory of its own (some 100 bytes a claim or a block of a
-/// chain, 500 a request) is bounded by what the node has for blocks: an eighth of it for frames, an
-/// eightieth for claims and for chains, each 24 to 50 MiB at least.
+/// chain, 1,600 a request) is bounded by what the node has for blocks: an eighth of it for frames,
+/// an eightieth for claims and for chains, each 24 to 50 MiB at least.
 inline std::uint64_t common_max(Common what, Bytes host) {
   constexpr std::uint64_t kMi = 1 << 20;
   switch (what) {
@@ -66,7 +66,7 @@ inline std::uint64_t common_max(Common what, Bytes host) {
     case Common::kChainBlocks:
       return std::clamp<std::uint64_t>(host.count / 8192, kMi / 2, 16 * kMi);
     case Common::kRequests:
-      return std::clamp<std::uint64_t>(host.count / 65'536, kMi / 16, kMi);
+      return std::clamp<std::uint64_t>(host.count / 65'536, kMi / 64, kMi);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "actors/clock.h"
 #include "actors/session_limits.h"
 #include "store/chain.h"
+#include "store/limits.h"
 
 namespace larder {
 
@@ -36,6 +37,15 @@ bool HashLoader::step() {
   return rest_.empty();
 }
 
+Bytes MatchCall::memory(std::uint64_t units, std::uint64_t blocks,
+                        const wire::MatchRequest& asked) {
+  constexpr std::uint64_t kPerState = 2 * sizeof(wire::MatchRecord) + 2;  // the answer's, too
+  constexpr std::uint64_t kPerClaim = sizeof(LocatedKey) + sizeof(std::uint32_t);
+  const std::uint64_t claims =
+      asked.claim() ? std::min<std::uint64_t>(blocks, limits::kSessionClaimsMax) : 0;
+  return {units * sizeof(BlockHash) + blocks * kPerState + claims * kPerClaim};
+}
+
 bool MatchCall::step() {
   if (!loader_.step()) return false;
   std::size_t keys = kMatchStep;
@@ -56,16 +66,22 @@ void MatchCall::look_up(std::size_t& keys) {
   }
   RequestBook& requests = session_.requests();
   SessionRequest* request = requests.find(body_.request());
-  const NamespaceMode mode = session_.node().mode_of(*ns_);
   const ChainLookup::Part part =
-      lookup_->step(keys, {.hold = request != nullptr && serves(mode), .absent = body_.claim()});
+      lookup_->step(keys, {.hold = request != nullptr && served_, .absent = body_.claim()});
   for (const HeldBlock& held : part.held)
     requests.pin(*request, held);
   for (std::size_t i = 0; request != nullptr && i < part.chain.size(); ++i)
     requests.append(*request, part.chain[i], part.chain_units[i]);
-  absent_.insert(absent_.end(), part.absent.begin(), part.absent.end());
-  absent_chains_.resize(absent_.size(), static_cast<std::uint32_t>(answer_.body.chains_size()));
+  note_absent(part.absent);
   if (lookup_->done()) finish_chain();
+}
+
+/// For claims: one more than there may be is enough to refuse them all.
+void MatchCall::note_absent(const std::vector<LocatedKey>& absent) {
+  const std::size_t room = limits::kSessionClaimsMax + 1 - absent_.size();
+  absent_.insert(absent_.end(), absent.begin(),
+                 absent.begin() + static_cast<std::ptrdiff_t>(std::min(room, absent.size())));
+  absent_chains_.resize(absent_.size(), static_cast<std::uint32_t>(answer_.body.chains_size()));
 }
 
 void MatchCall::finish_chain() {
@@ -78,7 +94,8 @@ void MatchCall::finish_chain() {
   wire::ChainMatch& out = *answer_.body.add_chains();
   const std::uint32_t usable = usable_tokens(ns_->spec, found.present);
   if (mode == NamespaceMode::kShadow) count(metrics.shadow_hit_tokens, usable);
-  if (serves(mode)) {
+  const bool served = served_ && serves(mode);
+  if (served) {
     count(metrics.match_hit_tokens, usable);
     out.set_usable_tokens(usable);
     out.set_usable_units(usable / ns_->spec.unit_tokens);
@@ -87,7 +104,7 @@ void MatchCall::finish_chain() {
   }
   for (auto& group : found.groups) {
     // What is not served looks as if it were not there.
-    if (!serves(mode)) std::fill(group.begin(), group.end(), wire::MatchRecord{});
+    if (!served) std::fill(group.begin(), group.end(), wire::MatchRecord{});
     out.add_group_blocks(static_cast<std::uint32_t>(group.size()));
     if (body_.details()) wire::append(answer_.array, std::span<const wire::MatchRecord>(group));
   }
@@ -98,14 +115,13 @@ void MatchCall::answer() {
   if (SessionRequest* request = session_.requests().find(body_.request())) {
     session_.requests().announce(*request);
   }
-  const Duration took = larder::now() - session_.ready();
+  const Duration took = larder::now() - ready_;
   answer_.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
   session_.add_time(Operation::kMatch, took);
-  const bool claims = body_.claim() && serves(session_.node().mode_of(*ns_));
+  const bool claims = body_.claim() && served_ && serves(session_.node().mode_of(*ns_));
   if (!claims || absent_.empty())
     return session_.reply(FrameType::kMatch, id_, answer_.body, answer_.array);
-  session_.claim(id_, std::move(answer_), std::move(absent_), std::move(absent_chains_),
-                 body_.claim_ms());
+  session_.claim(id_, std::move(answer_), std::move(absent_), std::move(absent_chains_), body_);
 }
 
 bool FlatMatchCall::step() {
@@ -124,7 +140,7 @@ bool FlatMatchCall::step() {
   wire::MatchReply body;
   body.set_flat(std::move(states_));
   session_.reply(FrameType::kMatch, id_, body);
-  session_.add_time(Operation::kMatch, larder::now() - session_.ready());
+  session_.add_time(Operation::kMatch, larder::now() - ready_);
   return true;
 }
 

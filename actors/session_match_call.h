@@ -33,27 +33,39 @@ class HashLoader {
 /// A match of chains.
 class MatchCall : public CallInSteps {
  public:
-  /// `request`: 0 for none, else open. `session` outlives it.
+  /// `array` stays until it is done; `session` outlives it.
   MatchCall(Session& session, std::uint64_t id, NamespaceRef ns, wire::MatchRequest body,
             std::span<const std::byte> array)
-      : session_(session), id_(id), ns_(std::move(ns)), body_(std::move(body)), loader_(array) {}
+      : session_(session),
+        id_(id),
+        ns_(std::move(ns)),
+        ready_(session.ready()),
+        served_(serves(session.node().mode_of(*ns_))),
+        body_(std::move(body)),
+        loader_(array) {}
   bool step() override;
+  /// At most what a match of so many units, and blocks of all groups and ranks, has besides its
+  /// frame.
+  static Bytes memory(std::uint64_t units, std::uint64_t blocks, const wire::MatchRequest& asked);
 
  private:
   bool all_chains() const { return answer_.body.chains_size() == body_.chain_units_size(); }
   void look_up(std::size_t& keys);
+  void note_absent(const std::vector<LocatedKey>& absent);
   void finish_chain();
   void answer();
 
   Session& session_;
   const std::uint64_t id_;
   const NamespaceRef ns_;
+  const Time ready_;   ///< since when it is in the io thread
+  const bool served_;  ///< when it came; it is when it is answered, too, or nothing is a hit
   const wire::MatchRequest body_;
   HashLoader loader_;
   std::size_t unit_ = 0;  ///< first of the chain that is looked up
   std::optional<ChainLookup> lookup_;
   MatchAnswer answer_;
-  std::deque<LocatedKey> absent_;  ///< grows without being moved
+  std::deque<LocatedKey> absent_;  ///< grows without being moved; at most one more than can be had
   std::vector<std::uint32_t> absent_chains_;
 };
 
@@ -62,7 +74,12 @@ class FlatMatchCall : public CallInSteps {
  public:
   FlatMatchCall(Session& session, std::uint64_t id, NamespaceRef ns, std::uint64_t request,
                 std::span<const std::byte> array)
-      : session_(session), id_(id), ns_(std::move(ns)), request_(request), loader_(array) {}
+      : session_(session),
+        id_(id),
+        ns_(std::move(ns)),
+        ready_(session.ready()),
+        request_(request),
+        loader_(array) {}
   bool step() override;
 
  private:
@@ -71,6 +88,7 @@ class FlatMatchCall : public CallInSteps {
   Session& session_;
   const std::uint64_t id_;
   const NamespaceRef ns_;
+  const Time ready_;
   const std::uint64_t request_;
   HashLoader loader_;
   std::string states_;

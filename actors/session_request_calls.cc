@@ -32,6 +32,9 @@ void Session::begin_request(const Call& call) {
   if (body.now_ns() != 0 && !node_.config().allow_trace_time) {
     return refuse(call, absl::PermissionDeniedError("now_ns: needs allow_trace_time"));
   }
+  if (body.request() == 0) {
+    return refuse(call, absl::InvalidArgumentError("request: 0 means none; at least 1 is needed"));
+  }
   RequestContext context;
   context.now = body.now_ns() != 0 ? Time(Duration(body.now_ns())) : now_;
   context.session = body.session_hint();
@@ -101,23 +104,30 @@ void Session::match(const Call& call) {
   }
   count(node_.metrics.matches);
   note_priority(body.request());
-  const bool flat = ns->spec.fingerprint.flat;
-  if (!flat && !check_blocks(call, *ns)) return;
-  if (!request_or_refuse(call, body.request(), ns)) return;
-  if (flat) {
-    return run_in_steps(
-        call, std::make_unique<FlatMatchCall>(*this, call.id, ns, body.request(), call.array));
+  const std::size_t units = call.array.size() / sizeof(BlockHash);
+  if (ns->spec.fingerprint.flat) {
+    if (!request_or_refuse(call, body.request(), ns)) return;
+    constexpr Bytes kPerName{sizeof(BlockHash) + 2};
+    return run_in_steps(call, units, kPerName * units, [&] {
+      return std::make_unique<FlatMatchCall>(*this, call.id, ns, body.request(), call.array);
+    });
   }
-  run_in_steps(call, std::make_unique<MatchCall>(*this, call.id, ns, std::move(body), call.array));
+  std::uint64_t blocks = 0;
+  if (!check_blocks(call, *ns, &blocks)) return;
+  if (!request_or_refuse(call, body.request(), ns)) return;
+  run_in_steps(call, blocks, MatchCall::memory(units, blocks, body), [&] {
+    return std::make_unique<MatchCall>(*this, call.id, ns, std::move(body), call.array);
+  });
 }
 
-bool Session::check_blocks(const Call& call, const NamespaceInfo& ns) {
+bool Session::check_blocks(const Call& call, const NamespaceInfo& ns, std::uint64_t* blocks) {
   std::uint64_t blocks_per_unit = 0;
   for (const GroupSpec& group : ns.spec.groups) {
     blocks_per_unit += std::uint64_t{ns.spec.ranks} * ns.spec.unit_tokens / group.block_tokens + 1;
   }
   const std::uint64_t units = call.array.size() / sizeof(BlockHash);
-  if (units * blocks_per_unit <= kMatchBlocksMax) return true;
+  *blocks = units * blocks_per_unit;
+  if (*blocks <= kMatchBlocksMax) return true;
   refuse(call, absl::InvalidArgumentError(fmt::format(
                    "chain_units: {} units of {} groups and ranks; at most {} blocks a match", units,
                    blocks_per_unit, kMatchBlocksMax)));
@@ -125,7 +135,7 @@ bool Session::check_blocks(const Call& call, const NamespaceInfo& ns) {
 }
 
 void Session::claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
-                    std::vector<std::uint32_t> chains, std::uint32_t claim_ms) {
+                    std::vector<std::uint32_t> chains, const wire::MatchRequest& asked) {
   const Call call{.id = id, .type = FrameType::kMatch, .body = {}, .array = {}};
   if (claims() + absent.size() > limits::kSessionClaimsMax) {
     return refuse(call, absl::ResourceExhaustedError(
@@ -137,12 +147,12 @@ void Session::claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey>
         call, absl::ResourceExhaustedError(fmt::format("claim: {} claims: {}", absent.size(),
                                                        node_.why_not(*tenant_, Common::kClaims))));
   }
-  const Time deadline = now_ + request_deadline(node_.config(), claim_ms);
+  const Time deadline = now_ + request_deadline(node_.config(), asked.claim_ms());
   claims_.emplace_back(deadline, absent.size());
   auto op = std::make_unique<ClaimOp>(*this, id, std::move(answer), std::move(absent),
                                       std::move(chains), deadline);
   ClaimOp& started = *op;
-  if (start(call, std::move(op))) started.ask();
+  if (start(call, std::move(op), asked.request())) started.ask();
 }
 
 void Session::touch(const Call& call) {

@@ -1,5 +1,6 @@
 #include "actors/session_requests.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace larder {
 namespace {
 
 constexpr std::size_t kChainedAtOnce = 256;
+constexpr std::size_t kLookBack = 1'024;
 
 }  // namespace
 
@@ -56,7 +58,7 @@ void RequestBook::announce(SessionRequest& request) {
 void RequestBook::pin(SessionRequest& request, const HeldBlock& held) {
   const std::uint64_t length = held.hold.length.count;
   if (node_.pins.pot().take(tenant_->pinned, length, node_.pin_bounds(*tenant_))) {
-    request.pinned.push_back(held);
+    request.blocks().pinned.push_back(held);
   } else {
     release(node_.store, held);
   }
@@ -66,22 +68,21 @@ void RequestBook::append(SessionRequest& request, const LocatedKey& at, std::uin
   if (chained_ >= limits::kSessionChainMax) return;
   if (!take_chained()) return;
   chained_ += 1;
-  if (request.chain.empty() || last_unit < request.chain_units.back()) {
-    request.run_begins.push_back(request.chain.size());
-  }
-  request.chain.push_back(at);
-  request.chain_units.push_back(last_unit);
+  request.blocks().chain.push_back({at, last_unit});
 }
 
 void RequestBook::extend(SessionRequest& request, const LocatedKey& at, std::uint32_t last_unit) {
+  std::deque<RequestBlocks::Link>& chain = request.blocks().chain;
   // Flat keys have no position: the order of the calls is theirs, and one named twice keeps its
   // first place (a unit is touched once a request).
   if (request.ns->spec.fingerprint.flat) {
-    return append(request, at, static_cast<std::uint32_t>(request.chain.size()));
+    return append(request, at, static_cast<std::uint32_t>(chain.size()));
   }
-  // Puts come root-first behind what was matched, so a known block is near the end if anywhere.
-  for (std::size_t i = request.chain.size(); i-- > 0 && request.chain_units[i] >= last_unit;) {
-    if (request.chain[i].key == at.key) return;
+  // Puts come root-first behind what was matched, so a known block is near the end if anywhere. One
+  // that is further away is there twice, which costs a touch.
+  const std::size_t stop = chain.size() - std::min(chain.size(), kLookBack);
+  for (std::size_t i = chain.size(); i-- > stop && chain[i].last_unit >= last_unit;) {
+    if (chain[i].at.key == at.key) return;
   }
   append(request, at, last_unit);
 }
@@ -91,7 +92,7 @@ bool RequestBook::end(std::uint64_t number, std::uint32_t output_tokens) {
   if (found == requests_.end()) return false;
   begin_end(std::move(found->second), output_tokens);
   requests_.erase(found);
-  work(kEndStep);
+  work();
   return true;
 }
 
@@ -106,6 +107,7 @@ void RequestBook::work(std::size_t blocks) {
     chained_ -= ending_.front().blocks();
     give_chained(ending_.front().blocks(), kChainedAtOnce);
     ending_.pop_front();
+    if (blocks == 0) return;
   }
 }
 
@@ -116,15 +118,18 @@ void RequestBook::expire(Time now) {
   }
   for (const std::uint64_t number : late) {
     count(node_.metrics.requests_expired);
-    end(number, 0);
+    begin_end(std::move(requests_.at(number)), 0);
+    requests_.erase(number);
   }
+  work();
 }
 
 void RequestBook::end_all() {
   for (auto& [number, request] : requests_)
     begin_end(std::move(request), 0);
   requests_.clear();
-  work(~std::size_t{0});
+  while (ending())
+    work();
   give_chained(0, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "actors/node_context.h"
 #include "actors/request_end.h"
+#include "actors/session_limits.h"
 #include "actors/session_lookup.h"
 
 namespace larder {
@@ -41,7 +42,7 @@ class RequestBook {
   /// Requests that are known to nobody any more, yet have blocks to touch.
   bool ending() const { return !ending_.empty(); }
   /// Goes on with those for about so many blocks.
-  void work(std::size_t blocks);
+  void work(std::size_t blocks = kEndStep);
   std::size_t size() const { return requests_.size(); }
 
  private:

@@ -181,7 +181,7 @@ bool SlabDesk::reclaim(const PoolName& pool, Time now) {
       given_up.all = given_up.all + bytes;
       if (use.tenant == pool.tenant) given_up.of_tenant = given_up.of_tenant + bytes;
       if (grow(pool, now, given_up)) return true;
-      if (cannot_make_) return false;
+      if (cannot_make_ == now) return false;
       tried = 0;  // a large slot takes several slabs
       break;
     }

@@ -26,11 +26,14 @@ class Ledger {
   /// Room that somebody looks for before he takes it: what is over capacity with it leaves.
   void want(Bytes bytes) { wanted_.fetch_add(bytes.count, std::memory_order_relaxed); }
   /// The caller wanted `bytes` before.
-  void unwant(Bytes bytes) { wanted_.fetch_sub(bytes.count, std::memory_order_relaxed); }
+  void unwant(Bytes bytes) { wanted_.fetch_sub(bytes.count, std::memory_order_release); }
 
   Bytes used() const { return {used_.load(std::memory_order_relaxed)}; }
-  /// Used and wanted.
-  Bytes demand() const { return {used().count + wanted_.load(std::memory_order_relaxed)}; }
+  /// Used and wanted. In this order: who is not seen wanting any more is seen to have taken.
+  Bytes demand() const {
+    const std::uint64_t wanted = wanted_.load(std::memory_order_acquire);
+    return {wanted + used().count};
+  }
   Bytes capacity() const { return {capacity_.load(std::memory_order_relaxed)}; }
   /// Blocks above the new capacity leave as shards find the ledger over.
   void set_capacity(Bytes capacity) { capacity_.store(capacity.count, std::memory_order_relaxed); }

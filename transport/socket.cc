@@ -126,6 +126,11 @@ std::string Address::text() const {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
+bool is_hung_up(int fd) {
+  pollfd entry{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 absl::StatusOr<Address> parse_address(std::string_view text) {
   const auto bad = [text](std::string_view why) {
     return absl::InvalidArgumentError(fmt::format(

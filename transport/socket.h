@@ -53,6 +53,9 @@ struct Address {
 /// the value.
 absl::StatusOr<Address> parse_address(std::string_view text);
 
+/// The other end is closed, or the connection lost. What it sent before may still be unread.
+bool is_hung_up(int fd);
+
 /// A non-blocking listener. A unix path must not exist (the caller, who holds the directory's lock,
 /// removes a stale one); it is created with mode 0666: who may connect is the directory's mode.
 absl::StatusOr<Fd> listen_on(const Address& address, int backlog = 256);

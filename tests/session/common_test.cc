@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(no_tenant_has_all_of_anything) {
 BOOST_AUTO_TEST_CASE(what_takes_memory_is_bounded_by_what_the_node_has_for_blocks) {
   const auto bytes = [](Bytes host) {
     return common_max(Common::kFrameBytes, host) + 100 * common_max(Common::kClaims, host) +
-           100 * common_max(Common::kChainBlocks, host) + 500 * common_max(Common::kRequests, host);
+           100 * common_max(Common::kChainBlocks, host) +
+           1'600 * common_max(Common::kRequests, host);
   };
   BOOST_TEST(bytes(Bytes{1 << 20}) < 160ULL << 20);
   for (const std::uint64_t gib : {1ULL, 4ULL, 64ULL, 1024ULL})

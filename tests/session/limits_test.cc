@@ -63,6 +63,7 @@ BOOST_AUTO_TEST_CASE(open_requests_of_all_sessions_have_a_bound) {
   TenantUse& hoarder = context.tenant_uses.of("hoarder");
   const std::uint64_t most = common_max(Common::kRequests, context.config().host_bytes);
   const SharedPot::Bounds bounds{.all = most, .own = most};
+  BOOST_TEST((begin(0) == absl::StatusCode::kInvalidArgument));
   BOOST_TEST((begin(1) == absl::StatusCode::kOk));
   BOOST_TEST(context.commons.taken(Common::kRequests) == 1U);
   BOOST_REQUIRE(context.commons.take(hoarder, Common::kRequests, most - 1, bounds));

@@ -134,6 +134,76 @@ BOOST_AUTO_TEST_CASE(a_long_match_and_a_large_get) {
   }
 }
 
+/// Small calls add up: a turn takes so many keys, whoever named them.
+BOOST_AUTO_TEST_CASE(many_calls_at_once_take_several_turns) {
+  constexpr std::uint64_t kCalls = 20;
+  constexpr std::uint32_t kUnits = 500;
+  std::vector<BlockHash> chain;
+  for (std::uint64_t n = 1; n <= kUnits; ++n)
+    chain.push_back({n, n});
+  wire::MatchRequest body;
+  body.set_ns(ns());
+  body.add_chain_units(kUnits);
+  for (std::uint64_t n = 0; n < kCalls; ++n) {
+    client->add({.type = FrameType::kMatch,
+                 .id = kId + n,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(chain))});
+  }
+  client->send_some(client->waiting());
+  std::size_t most = 0;
+  std::size_t all = 0;
+  for (int turn = 0; turn < 100 && all < kCalls; ++turn) {
+    client->pump(now);
+    const std::size_t answers = client->replies().size();
+    most = std::max(most, answers);
+    all += answers;
+    client->send_some(client->waiting());
+  }
+  BOOST_TEST(all == kCalls);
+  BOOST_TEST(most <= kTurnKeys / kUnits);
+}
+
+struct InSteps : Fixture {
+  InSteps() {
+    std::vector<BlockHash> chain;
+    for (std::uint64_t n = 1; n <= 64 * kMatchStep; ++n)
+      chain.push_back({n, n});
+    wire::MatchRequest body;
+    body.set_ns(ns());
+    body.set_request(7);
+    body.add_chain_units(static_cast<std::uint32_t>(chain.size()));
+    client->add({.type = FrameType::kMatch,
+                 .id = kId,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(chain))});
+    while (client->waiting() > 0) {
+      client->send_some(client->waiting());
+      client->pump(now);
+    }
+    BOOST_REQUIRE(client->runnable());
+    BOOST_REQUIRE(client->replies().empty());
+  }
+};
+
+/// It is not listened to, so it cannot be silent.
+BOOST_FIXTURE_TEST_CASE(a_session_in_steps_is_not_silent, InSteps) {
+  BOOST_TEST(node.context().commons.taken(Common::kFrameBytes) >= 64 * kMatchStep * 32);
+  now += std::chrono::hours(1);
+  client->on_time(now);
+  BOOST_REQUIRE(client->alive());
+  client->settle(now);
+  BOOST_TEST((codes(kId) == std::vector{absl::StatusCode::kOk}));
+  BOOST_TEST(node.context().commons.taken(Common::kFrameBytes) == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_that_dies_while_its_call_is_in_steps_is_noticed, InSteps) {
+  client->hang_up();
+  client->pump(now);
+  BOOST_TEST(!client->alive());
+  BOOST_TEST(node.context().commons.taken(Common::kRequests) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(removals_of_a_batch) {
   constexpr std::size_t kKeys = 1'200;
   std::vector<wire::KeyRecord> all;
