@@ -94,8 +94,8 @@ void MatchCall::finish_chain() {
   wire::ChainMatch& out = *answer_.body.add_chains();
   const std::uint32_t usable = usable_tokens(ns_->spec, found.present);
   if (mode == NamespaceMode::kShadow) count(metrics.shadow_hit_tokens, usable);
-  const bool served = served_ && serves(mode);
-  if (served) {
+  const bool is_served = served();
+  if (is_served) {
     count(metrics.match_hit_tokens, usable);
     out.set_usable_tokens(usable);
     out.set_usable_units(usable / ns_->spec.unit_tokens);
@@ -104,7 +104,7 @@ void MatchCall::finish_chain() {
   }
   for (auto& group : found.groups) {
     // What is not served looks as if it were not there.
-    if (!served) std::fill(group.begin(), group.end(), wire::MatchRecord{});
+    if (!is_served) std::fill(group.begin(), group.end(), wire::MatchRecord{});
     out.add_group_blocks(static_cast<std::uint32_t>(group.size()));
     if (body_.details()) wire::append(answer_.array, std::span<const wire::MatchRecord>(group));
   }
@@ -118,7 +118,7 @@ void MatchCall::answer() {
   const Duration took = larder::now() - ready_;
   answer_.body.set_residence_ns(static_cast<std::uint64_t>(took.count()));
   session_.add_time(Operation::kMatch, took);
-  const bool claims = body_.claim() && served_ && serves(session_.node().mode_of(*ns_));
+  const bool claims = body_.claim() && served();
   if (!claims || absent_.empty())
     return session_.reply(FrameType::kMatch, id_, answer_.body, answer_.array);
   session_.claim(id_, std::move(answer_), std::move(absent_), std::move(absent_chains_), body_);
@@ -137,6 +137,7 @@ bool FlatMatchCall::step() {
     states_.push_back(static_cast<char>(look_at(keys[i], found[i], request)));
   if (states_.size() < loader_.hashes().size()) return false;
   if (request != nullptr) session_.requests().announce(*request);
+  if (!served()) states_.assign(states_.size(), static_cast<char>(wire::MatchState::kAbsent));
   wire::MatchReply body;
   body.set_flat(std::move(states_));
   session_.reply(FrameType::kMatch, id_, body);

@@ -30,19 +30,36 @@ class HashLoader {
   std::vector<BlockHash> hashes_;
 };
 
-/// A match of chains.
-class MatchCall : public CallInSteps {
+/// What a match of either kind begins with.
+class HashCall : public CallInSteps {
  public:
   /// `array` stays until it is done; `session` outlives it.
-  MatchCall(Session& session, std::uint64_t id, NamespaceRef ns, wire::MatchRequest body,
-            std::span<const std::byte> array)
+  HashCall(Session& session, std::uint64_t id, NamespaceRef ns, std::span<const std::byte> array)
       : session_(session),
         id_(id),
         ns_(std::move(ns)),
         ready_(session.ready()),
         served_(serves(session.node().mode_of(*ns_))),
-        body_(std::move(body)),
         loader_(array) {}
+
+ protected:
+  /// When it came and now; else nothing is a hit.
+  bool served() const { return served_ && serves(session_.node().mode_of(*ns_)); }
+
+  Session& session_;
+  const std::uint64_t id_;
+  const NamespaceRef ns_;
+  const Time ready_;   ///< since when it is in the io thread
+  const bool served_;  ///< when it came
+  HashLoader loader_;
+};
+
+/// A match of chains.
+class MatchCall : public HashCall {
+ public:
+  MatchCall(Session& session, std::uint64_t id, NamespaceRef ns, wire::MatchRequest body,
+            std::span<const std::byte> array)
+      : HashCall(session, id, std::move(ns), array), body_(std::move(body)) {}
   bool step() override;
   /// At most what a match of so many units, and blocks of all groups and ranks, has besides its
   /// frame.
@@ -55,13 +72,7 @@ class MatchCall : public CallInSteps {
   void finish_chain();
   void answer();
 
-  Session& session_;
-  const std::uint64_t id_;
-  const NamespaceRef ns_;
-  const Time ready_;   ///< since when it is in the io thread
-  const bool served_;  ///< when it came; it is when it is answered, too, or nothing is a hit
   const wire::MatchRequest body_;
-  HashLoader loader_;
   std::size_t unit_ = 0;  ///< first of the chain that is looked up
   std::optional<ChainLookup> lookup_;
   MatchAnswer answer_;
@@ -70,27 +81,17 @@ class MatchCall : public CallInSteps {
 };
 
 /// A match of keys that have no chain.
-class FlatMatchCall : public CallInSteps {
+class FlatMatchCall : public HashCall {
  public:
   FlatMatchCall(Session& session, std::uint64_t id, NamespaceRef ns, std::uint64_t request,
                 std::span<const std::byte> array)
-      : session_(session),
-        id_(id),
-        ns_(std::move(ns)),
-        ready_(session.ready()),
-        request_(request),
-        loader_(array) {}
+      : HashCall(session, id, std::move(ns), array), request_(request) {}
   bool step() override;
 
  private:
   wire::MatchState look_at(const LocatedKey& at, EntryId entry, SessionRequest* request);
 
-  Session& session_;
-  const std::uint64_t id_;
-  const NamespaceRef ns_;
-  const Time ready_;
   const std::uint64_t request_;
-  HashLoader loader_;
   std::string states_;
 };
 

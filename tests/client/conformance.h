@@ -30,6 +30,13 @@ inline NamespaceSpec chain_spec(const std::string& model, std::uint32_t ranks = 
   return spec;
 }
 
+/// One whose blocks all have so many bytes.
+inline NamespaceSpec sized_spec(const std::string& model, std::size_t block_bytes) {
+  NamespaceSpec spec = chain_spec(model);
+  spec.groups[0].block_bytes = Bytes{block_bytes};
+  return spec;
+}
+
 inline NamespaceSpec flat_spec(const std::string& model) {
   NamespaceSpec spec = chain_spec(model);
   spec.fingerprint.flat = true;

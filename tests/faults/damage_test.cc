@@ -49,9 +49,7 @@ enum class Damage {
 constexpr int kKinds = 11;
 
 NamespaceSpec spec() {
-  NamespaceSpec out = sim::chain_spec("damage");
-  out.groups[0].block_bytes = Bytes{kBytes};
-  return out;
+  return sim::sized_spec("damage", kBytes);
 }
 
 struct Stored {

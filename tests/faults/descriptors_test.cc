@@ -21,9 +21,7 @@ namespace {
 constexpr std::size_t kBytes = 65'536;
 
 NamespaceSpec spec() {
-  NamespaceSpec out = sim::chain_spec("descriptors");
-  out.groups[0].block_bytes = Bytes{kBytes};
-  return out;
+  return sim::sized_spec("descriptors", kBytes);
 }
 
 /// 0: as here.

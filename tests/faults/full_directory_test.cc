@@ -26,12 +26,6 @@ sim::Daemon::Options options_in(const test::TempDir& dir, std::vector<std::strin
           .runtime_dir = dir.path() + "/run"};
 }
 
-NamespaceSpec spec_of(const std::string& model, std::size_t bytes) {
-  NamespaceSpec spec = sim::chain_spec(model);
-  spec.groups[0].block_bytes = Bytes{bytes};
-  return spec;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(larderd_full_directory)
@@ -42,12 +36,12 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
   if (!tmpfs) return;
   sim::Daemon daemon(options_in(dir, {"--pin-quota-percent", "100"}));
   const auto client = daemon.shm();
-  const NamespaceSpec spec = spec_of("full", kBytes);
+  const NamespaceSpec spec = sim::sized_spec("full", kBytes);
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch there(spec, 1, kBlocks, kBytes);
   sim::check_all(client->put(ns, there.keys, there.sources, {}), kBlocks, KeyStatus::kOk);
   sim::check_all(client->pin(ns, there.keys, Duration(0)), kBlocks, KeyStatus::kOk);
-  const NamespaceSpec wide = spec_of("wide", 4 * kBytes);
+  const NamespaceSpec wide = sim::sized_spec("wide", 4 * kBytes);
   const NamespaceId of_wide = *client->open_namespace(wide);
   const std::string ballast = tmpfs->fill();
 
@@ -59,7 +53,7 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
              2 * kBlocks);
   sim::Batch other(wide, 3, 8, 4 * kBytes);
   sim::check_all(client->put(of_wide, other.keys, other.sources, {}), 8, KeyStatus::kNoSpace);
-  const auto opened = client->open_namespace(spec_of("new", kBytes));
+  const auto opened = client->open_namespace(sim::sized_spec("new", kBytes));
   BOOST_TEST((opened.status().code() == absl::StatusCode::kResourceExhausted),
              opened.status().message());
   BOOST_TEST(daemon.log().find("slab_not_made") != std::string::npos);
@@ -76,7 +70,7 @@ BOOST_AUTO_TEST_CASE(puts_find_no_space_what_is_there_serves_and_room_heals) {
     const Completion put = client->put(of_wide, other.keys, other.sources, {});
     return sim::count_of(put, KeyStatus::kNoSpace) == 0;
   }));
-  BOOST_TEST(client->open_namespace(spec_of("new", kBytes)).ok());
+  BOOST_TEST(client->open_namespace(sim::sized_spec("new", kBytes)).ok());
 }
 
 /// Nothing that could leave makes place for so large a slab, so nothing leaves.
@@ -86,12 +80,12 @@ BOOST_AUTO_TEST_CASE(a_put_that_cannot_be_stored_costs_no_block) {
   if (!tmpfs) return;
   sim::Daemon daemon(options_in(dir));
   const auto client = daemon.shm();
-  const NamespaceSpec spec = spec_of("small", kBytes);
+  const NamespaceSpec spec = sim::sized_spec("small", kBytes);
   const NamespaceId ns = *client->open_namespace(spec);
   sim::Batch there(spec, 1, 16, kBytes);
   sim::check_all(client->put(ns, there.keys, there.sources, {}), 16, KeyStatus::kOk);
   constexpr std::size_t kLarge = 10 << 20;
-  const NamespaceSpec wide = spec_of("wide", kLarge);
+  const NamespaceSpec wide = sim::sized_spec("wide", kLarge);
   const NamespaceId of_wide = *client->open_namespace(wide);
   const std::string ballast = tmpfs->fill();
   sim::Batch large(wide, 2, 1, kLarge);
@@ -105,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_restart_on_a_full_directory_says_what_it_lacks_and_loses_
   const auto tmpfs = sim::SmallTmpfs::mount(dir.path(), kTmpfs);
   if (!tmpfs) return;
   sim::Daemon daemon(options_in(dir));
-  const NamespaceSpec spec = spec_of("full", kBytes);
+  const NamespaceSpec spec = sim::sized_spec("full", kBytes);
   sim::Batch there(spec, 1, kBlocks, kBytes);
   {
     const auto client = daemon.shm();

@@ -16,9 +16,7 @@ constexpr std::uint32_t kBlocks = 64;
 constexpr std::size_t kBytes = 65'536;
 
 NamespaceSpec spec() {
-  NamespaceSpec out = sim::chain_spec("held");
-  out.groups[0].block_bytes = Bytes{kBytes};
-  return out;
+  return sim::sized_spec("held", kBytes);
 }
 
 /// A store whose every slot has a block.

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kBytes = 65'536;
 
-NamespaceSpec spec_of(const std::string& model, std::size_t bytes) {
-  NamespaceSpec spec = sim::chain_spec(model);
-  spec.groups[0].block_bytes = Bytes{bytes};
-  return spec;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(larderd_kernel_limits)
@@ -32,8 +26,8 @@ BOOST_AUTO_TEST_CASE(a_slab_beyond_the_limit_on_files_is_no_space_and_costs_no_b
   options.limits = {{RLIMIT_FSIZE, kLarge / 2}};
   const sim::Daemon daemon(options);
   const auto client = daemon.shm();
-  const NamespaceSpec small = spec_of("small", kBytes);
-  const NamespaceSpec large = spec_of("large", kLarge);
+  const NamespaceSpec small = sim::sized_spec("small", kBytes);
+  const NamespaceSpec large = sim::sized_spec("large", kLarge);
   const NamespaceId of_small = *client->open_namespace(small);
   const NamespaceId of_large = *client->open_namespace(large);
   sim::Batch there(small, 1, kBlocks, kBytes);

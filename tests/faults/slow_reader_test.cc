@@ -26,9 +26,7 @@ constexpr std::size_t kBytes = 4 << 20;
 constexpr milliseconds kLease(1000);
 
 NamespaceSpec spec() {
-  NamespaceSpec out = sim::chain_spec("slow");
-  out.groups[0].block_bytes = Bytes{kBytes};
-  return out;
+  return sim::sized_spec("slow", kBytes);
 }
 
 /// Asks for all blocks a hundred times; reads nothing, or a little now and then.

@@ -29,6 +29,21 @@ struct Fixture : sim::LoneFixture {
     }
     return out;
   }
+  /// Of the chain of keys 1 to `units`.
+  void match(std::uint64_t id, std::uint32_t units, std::uint64_t request, bool claim = false) {
+    std::vector<BlockHash> chain;
+    for (std::uint64_t n = 1; n <= units; ++n)
+      chain.push_back({n, n});
+    wire::MatchRequest body;
+    body.set_ns(ns());
+    body.set_request(request);
+    body.set_claim(claim);
+    body.add_chain_units(units);
+    client->add({.type = FrameType::kMatch,
+                 .id = id,
+                 .body = &body,
+                 .array = std::as_bytes(std::span(chain))});
+  }
 };
 
 }  // namespace
@@ -51,17 +66,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_reservations_and_what_takes_them_back) {
 
 BOOST_AUTO_TEST_CASE(claims_of_a_long_chain) {
   constexpr std::uint32_t kUnits = 3'000;
-  wire::MatchRequest body;
-  body.set_ns(ns());
-  body.set_claim(true);
-  body.add_chain_units(kUnits);
-  std::vector<BlockHash> chain;
-  for (std::uint64_t n = 1; n <= kUnits; ++n)
-    chain.push_back({n, n});
-  client->add({.type = FrameType::kMatch,
-               .id = kId,
-               .body = &body,
-               .array = std::as_bytes(std::span(chain))});
+  match(kId, kUnits, 0, /*claim=*/true);
   client->send_all(now);
   for (int turn = 0; turn < 10 && client->runnable(); ++turn)
     client->pump(now);
@@ -85,17 +90,7 @@ BOOST_AUTO_TEST_CASE(a_long_match_and_a_large_get) {
   work(*client);
   (void)client->replies();
   const auto ask = [&](std::uint64_t first_id) {
-    wire::MatchRequest match;
-    match.set_ns(ns());
-    match.set_request(7);
-    match.add_chain_units(kUnits);
-    std::vector<BlockHash> chain;
-    for (std::uint64_t n = 1; n <= kUnits; ++n)
-      chain.push_back({n, n});
-    client->add({.type = FrameType::kMatch,
-                 .id = first_id,
-                 .body = &match,
-                 .array = std::as_bytes(std::span(chain))});
+    match(first_id, kUnits, 7);
     call<wire::GetRequest>(FrameType::kGet, first_id + 1, keys(1, limits::kBatchKeysMax));
     client->add({.type = FrameType::kPing, .id = first_id + 2});
   };
@@ -138,18 +133,8 @@ BOOST_AUTO_TEST_CASE(a_long_match_and_a_large_get) {
 BOOST_AUTO_TEST_CASE(many_calls_at_once_take_several_turns) {
   constexpr std::uint64_t kCalls = 20;
   constexpr std::uint32_t kUnits = 500;
-  std::vector<BlockHash> chain;
-  for (std::uint64_t n = 1; n <= kUnits; ++n)
-    chain.push_back({n, n});
-  wire::MatchRequest body;
-  body.set_ns(ns());
-  body.add_chain_units(kUnits);
-  for (std::uint64_t n = 0; n < kCalls; ++n) {
-    client->add({.type = FrameType::kMatch,
-                 .id = kId + n,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(chain))});
-  }
+  for (std::uint64_t n = 0; n < kCalls; ++n)
+    match(kId + n, kUnits, 0);
   client->send_some(client->waiting());
   std::size_t most = 0;
   std::size_t all = 0;
@@ -166,17 +151,7 @@ BOOST_AUTO_TEST_CASE(many_calls_at_once_take_several_turns) {
 
 struct InSteps : Fixture {
   InSteps() {
-    std::vector<BlockHash> chain;
-    for (std::uint64_t n = 1; n <= 64 * kMatchStep; ++n)
-      chain.push_back({n, n});
-    wire::MatchRequest body;
-    body.set_ns(ns());
-    body.set_request(7);
-    body.add_chain_units(static_cast<std::uint32_t>(chain.size()));
-    client->add({.type = FrameType::kMatch,
-                 .id = kId,
-                 .body = &body,
-                 .array = std::as_bytes(std::span(chain))});
+    match(kId, 64 * kMatchStep, 7);
     while (client->waiting() > 0) {
       client->send_some(client->waiting());
       client->pump(now);
