@@ -94,9 +94,9 @@ class Session {
   bool on_answer(ShardCall& call, Time now);
   /// Has work that needs no event.
   bool runnable() const;
-  /// Whose time its turns take; empty before Hello.
   /// After Hello.
   TenantUse& tenant_use() const { return *tenant_; }
+  /// Whose time its turns take; empty before Hello.
   const std::string& tenant() const { return grant_.tenant; }
   /// Of the most urgent that it has to do, as in RequestContext. What is `unread`, and all when
   /// nothing is known, counts as the last call that may have a request.

@@ -29,6 +29,21 @@ struct Fixture : sim::LoneFixture {
     }
     return out;
   }
+  /// Keys from 1 on, each pinned.
+  void put_pinned(std::uint64_t count, std::uint32_t quota_percent) {
+    Config config = node.context().config();
+    config.pin_quota_percent = quota_percent;
+    node.set_config(config);
+    constexpr std::size_t kInFrame = 256;
+    for (std::uint64_t first = 1; first <= count; first += kInFrame) {
+      const auto records = keys(first, kInFrame);
+      put(100 + first, records);
+      work(*client);
+      call<wire::PinRequest>(FrameType::kPin, 50'000 + first, records);
+      work(*client);
+    }
+    (void)client->replies();
+  }
   /// Of the chain of keys 1 to `units`.
   void match(std::uint64_t id, std::uint32_t units, std::uint64_t request, bool claim = false) {
     std::vector<BlockHash> chain;
@@ -236,18 +251,8 @@ BOOST_AUTO_TEST_CASE(the_touches_at_the_end_of_a_request) {
 /// More than one look at the order of eviction passes, and all of it the oldest.
 BOOST_AUTO_TEST_CASE(what_is_pinned_does_not_hide_what_may_leave) {
   node.store().set_capacity(Bytes{8 << 20});
-  Config config = node.context().config();
-  config.pin_quota_percent = 60;
-  node.set_config(config);
   constexpr std::uint64_t kPinned = 3 * limits::kVictimScanMax;
-  for (std::uint64_t first = 1; first <= kPinned; first += 256) {
-    const auto records = keys(first, 256);
-    put(100 + first, records);
-    work(*client);
-    call<wire::PinRequest>(FrameType::kPin, 50'000 + first, records);
-    work(*client);
-  }
-  (void)client->replies();
+  put_pinned(kPinned, /*quota_percent=*/60);
   BOOST_REQUIRE_GE(node.context().pins.pot().taken(), kPinned * kSmall);
   const std::uint64_t capacity = node.store().budget.ledger.capacity().count;
   std::uint64_t stored = 0;
@@ -271,17 +276,7 @@ BOOST_AUTO_TEST_CASE(what_is_pinned_does_not_hide_what_may_leave) {
 BOOST_AUTO_TEST_CASE(when_all_of_many_blocks_is_pinned_a_put_is_told_so_soon) {
   constexpr std::uint64_t kPinned = 3 * limits::kVictimScanMax;
   node.store().set_capacity(Bytes{kPinned * kSmall});
-  Config config = node.context().config();
-  config.pin_quota_percent = 100;
-  node.set_config(config);
-  for (std::uint64_t first = 1; first <= kPinned; first += 256) {
-    const auto records = keys(first, 256);
-    put(100 + first, records);
-    work(*client);
-    call<wire::PinRequest>(FrameType::kPin, 50'000 + first, records);
-    work(*client);
-  }
-  (void)client->replies();
+  put_pinned(kPinned, /*quota_percent=*/100);
   BOOST_REQUIRE(node.context().pins.pot().taken() == kPinned * kSmall);
   for (std::uint64_t round = 0; round < 3; ++round) {
     const wire::KeyRecord one = key(1'000'000 + round);
