@@ -166,6 +166,9 @@ BOOST_AUTO_TEST_CASE(many_calls_at_once_take_several_turns) {
 
 struct InSteps : Fixture {
   InSteps() {
+    put(5, keys(1, kThere));
+    work(*client);
+    (void)client->replies();
     match(kId, 64 * kMatchStep, 7);
     while (client->waiting() > 0) {
       client->send_some(client->waiting());
@@ -174,6 +177,22 @@ struct InSteps : Fixture {
     BOOST_REQUIRE(client->runnable());
     BOOST_REQUIRE(client->replies().empty());
   }
+  /// How many blocks the match says there are, once it is answered.
+  std::uint32_t found() {
+    client->settle(now);
+    std::uint32_t tokens = 0;
+    std::size_t answers = 0;
+    for (const auto& reply : client->replies()) {
+      wire::MatchReply answer;
+      BOOST_TEST(parse_body(reply.body, answer));
+      BOOST_REQUIRE(answer.chains_size() == 1);
+      tokens = answer.chains(0).usable_tokens();
+      answers += 1;
+    }
+    BOOST_TEST(answers == 1U);
+    return tokens / 16;
+  }
+  static constexpr std::uint32_t kThere = 200;
 };
 
 /// It is not listened to, so it cannot be silent.
@@ -182,9 +201,18 @@ BOOST_FIXTURE_TEST_CASE(a_session_in_steps_is_not_silent, InSteps) {
   now += std::chrono::hours(1);
   client->on_time(now);
   BOOST_REQUIRE(client->alive());
-  client->settle(now);
-  BOOST_TEST((codes(kId) == std::vector{absl::StatusCode::kOk}));
+  BOOST_TEST(found() == kThere);
   BOOST_TEST(node.context().commons.taken(Common::kFrameBytes) == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_switched_off_meanwhile_has_no_hits, InSteps) {
+  other = make(true);
+  wire::SetModeRequest off;
+  off.set_ns(ns());
+  off.set_mode(static_cast<std::uint32_t>(NamespaceMode::kOff));
+  other->add({.type = FrameType::kSetMode, .id = 5, .body = &off});
+  work(*other);
+  BOOST_TEST(found() == 0U);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_client_that_dies_while_its_call_is_in_steps_is_noticed, InSteps) {
