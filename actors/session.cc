@@ -158,6 +158,7 @@ void Session::handle(FrameReader::Frame& frame) {
   }
   if (call.id == 0) return fail(absl::InvalidArgumentError("id: 0 is not allowed"));
   payload_op_ = 0;
+  if (frame.discarded) return refuse(call, no_room_);
   dispatch(call, frame.fds);
 }
 

@@ -151,8 +151,9 @@ class Session {
   /// Its keys were looked up: counts and touches what is hit, and has it sent or leased.
   void finish_get(const std::vector<wire::KeyRecord>& records, GetFound found);
   /// Claims `absent` keys for a match, which is answered when the shards have; or refuses it.
-  /// More claims than a session may have beside those that are open are refused whole.
-  void claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
+  /// More claims than a session may have beside those that are open are refused whole. False: they
+  /// were.
+  bool claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
              std::vector<std::uint32_t> chains, const wire::MatchRequest& asked);
   std::uint32_t& waits() { return waits_; }
   std::uint32_t& removals() { return removals_; }
@@ -188,7 +189,7 @@ class Session {
   void refuse(const Call& call, const absl::Status& why);
   /// What `make` makes has its first step now, others in later turns if `keys` are more than one
   /// takes; then `memory` is what it will have besides its frame, and it is refused when the node
-  /// has not so much.
+  /// has not so much. `make` may refuse it, too, and make nothing.
   void run_in_steps(const Call& call, std::size_t keys, Bytes memory,
                     const std::function<std::unique_ptr<CallInSteps>()>& make);
   /// Keys that a call looks at, of what the session has in a turn.
@@ -294,6 +295,7 @@ class Session {
   std::string from_;    ///< uid and pid, or address and port
   std::unique_ptr<ByteStream> stream_;
   FrameReader reader_;
+  absl::Status no_room_;          ///< why the frame under way goes by
   TenantUse* charged_ = nullptr;  ///< for charged_bytes_ of the reader's memory
   std::uint64_t charged_bytes_ = 0;
   FrameWriter writer_;

@@ -7,14 +7,19 @@
 
 namespace larder {
 
-/// A frame that is not here whole has memory of the node's; one that has no room for it ends here.
+/// A frame that is not here whole has memory of the node's. One that has no room for it goes by,
+/// and is refused once it has.
 void Session::count_reader() {
   if (in_steps_) return;  // its frame stays, and is counted
   reader_.trim();
   if (charge_reader(reader_.memory())) return;
-  fail(absl::ResourceExhaustedError(fmt::format("frame: {} bytes of it are here: {}",
-                                                reader_.memory(),
-                                                node_.why_not(*charged_, Common::kFrameBytes))));
+  absl::Status why = absl::ResourceExhaustedError(
+      fmt::format("frame: {} bytes of it are here: {}", reader_.memory(),
+                  node_.why_not(*charged_, Common::kFrameBytes)));
+  if (!reader_.in_head()) return fail(why);
+  no_room_ = std::move(why);
+  reader_.discard_head();
+  charge_reader(reader_.memory());
 }
 
 /// False: so much is not left, and nothing has changed. Less is always there.

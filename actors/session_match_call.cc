@@ -121,7 +121,9 @@ void MatchCall::answer() {
   const bool claims = body_.claim() && served();
   if (!claims || absent_.empty())
     return session_.reply(FrameType::kMatch, id_, answer_.body, answer_.array);
-  session_.claim(id_, std::move(answer_), std::move(absent_), std::move(absent_chains_), body_);
+  if (session_.claim(id_, std::move(answer_), std::move(absent_), std::move(absent_chains_), body_))
+    return;
+  if (begins_) session_.requests().end(body_.request(), 0);
 }
 
 bool FlatMatchCall::step() {

@@ -57,9 +57,10 @@ class HashCall : public CallInSteps {
 /// A match of chains.
 class MatchCall : public HashCall {
  public:
+  /// `begins`: its request is its own, and ends with it if its claims are refused.
   MatchCall(Session& session, std::uint64_t id, NamespaceRef ns, wire::MatchRequest body,
-            std::span<const std::byte> array)
-      : HashCall(session, id, std::move(ns), array), body_(std::move(body)) {}
+            std::span<const std::byte> array, bool begins)
+      : HashCall(session, id, std::move(ns), array), body_(std::move(body)), begins_(begins) {}
   bool step() override;
   /// At most what a match of so many units, and blocks of all groups and ranks, has besides its
   /// frame.
@@ -73,6 +74,7 @@ class MatchCall : public HashCall {
   void answer();
 
   const wire::MatchRequest body_;
+  const bool begins_;
   std::size_t unit_ = 0;  ///< first of the chain that is looked up
   std::optional<ChainLookup> lookup_;
   MatchAnswer answer_;

@@ -1,5 +1,6 @@
 #include "actors/session_regions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,11 @@
 namespace larder {
 
 absl::Status RegionBook::add(std::uint32_t region, const Fd& fd, Bytes bytes) {
+  if (region == wire::PutSource::kAttach || region == wire::PutSource::kStream) {
+    return absl::InvalidArgumentError(
+        fmt::format("region {}: is no memory of its own; the highest is {}", region,
+                    std::min(wire::PutSource::kAttach, wire::PutSource::kStream) - 1));
+  }
   if (regions_.contains(region)) {
     return absl::AlreadyExistsError(fmt::format("region {} is registered", region));
   }

@@ -106,17 +106,19 @@ void Session::match(const Call& call) {
   note_priority(body.request());
   const std::size_t units = call.array.size() / sizeof(BlockHash);
   if (ns->spec.fingerprint.flat) {
-    if (!request_or_refuse(call, body.request(), ns)) return;
     constexpr Bytes kPerName{sizeof(BlockHash) + 2};
-    return run_in_steps(call, units, kPerName * units, [&] {
+    return run_in_steps(call, units, kPerName * units, [&]() -> std::unique_ptr<CallInSteps> {
+      if (!request_or_refuse(call, body.request(), ns)) return nullptr;
       return std::make_unique<FlatMatchCall>(*this, call.id, ns, body.request(), call.array);
     });
   }
   std::uint64_t blocks = 0;
   if (!check_blocks(call, *ns, &blocks)) return;
-  if (!request_or_refuse(call, body.request(), ns)) return;
-  run_in_steps(call, blocks, MatchCall::memory(units, blocks, body), [&] {
-    return std::make_unique<MatchCall>(*this, call.id, ns, std::move(body), call.array);
+  const bool begins = requests_.find(body.request()) == nullptr;
+  const Bytes memory = MatchCall::memory(units, blocks, body);
+  run_in_steps(call, blocks, memory, [&]() -> std::unique_ptr<CallInSteps> {
+    if (!request_or_refuse(call, body.request(), ns)) return nullptr;
+    return std::make_unique<MatchCall>(*this, call.id, ns, std::move(body), call.array, begins);
   });
 }
 
@@ -134,25 +136,29 @@ bool Session::check_blocks(const Call& call, const NamespaceInfo& ns, std::uint6
   return false;
 }
 
-void Session::claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
+bool Session::claim(std::uint64_t id, MatchAnswer answer, std::deque<LocatedKey> absent,
                     std::vector<std::uint32_t> chains, const wire::MatchRequest& asked) {
   const Call call{.id = id, .type = FrameType::kMatch, .body = {}, .array = {}};
   if (claims() + absent.size() > limits::kSessionClaimsMax) {
-    return refuse(call, absl::ResourceExhaustedError(
-                            fmt::format("claim: {} claims beside {} open, the limit is {}",
-                                        absent.size(), claims(), limits::kSessionClaimsMax)));
+    refuse(call, absl::ResourceExhaustedError(
+                     fmt::format("claim: {} claims beside {} open, the limit is {}", absent.size(),
+                                 claims(), limits::kSessionClaimsMax)));
+    return false;
   }
   if (!node_.take(*tenant_, Common::kClaims, absent.size())) {
-    return refuse(
-        call, absl::ResourceExhaustedError(fmt::format("claim: {} claims: {}", absent.size(),
-                                                       node_.why_not(*tenant_, Common::kClaims))));
+    refuse(call,
+           absl::ResourceExhaustedError(fmt::format("claim: {} claims: {}", absent.size(),
+                                                    node_.why_not(*tenant_, Common::kClaims))));
+    return false;
   }
   const Time deadline = now_ + request_deadline(node_.config(), asked.claim_ms());
   claims_.emplace_back(deadline, absent.size());
   auto op = std::make_unique<ClaimOp>(*this, id, std::move(answer), std::move(absent),
                                       std::move(chains), deadline);
   ClaimOp& started = *op;
-  if (start(call, std::move(op), asked.request())) started.ask();
+  if (!start(call, std::move(op), asked.request())) return false;
+  started.ask();
+  return true;
 }
 
 void Session::touch(const Call& call) {

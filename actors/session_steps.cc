@@ -20,7 +20,7 @@ void Session::run_in_steps(const Call& call, std::size_t keys, Bytes memory,
   }
   spend(std::min(keys, kMatchStep));
   auto work = make();
-  if (!work->step()) in_steps_ = std::move(work);
+  if (work && !work->step()) in_steps_ = std::move(work);
 }
 
 void Session::step_call() {

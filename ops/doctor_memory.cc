@@ -23,6 +23,8 @@ constexpr std::uint64_t kOwnMappings = 1'024;
 constexpr std::uint64_t kTellsEnough = 256 << 20;
 /// Slabs that are not full, the reserve and the index come on top of the capacity.
 constexpr double kOverhead = 1.25;
+/// What sessions may hold beside blocks on the smallest node: common_max of all.
+constexpr Bytes kBesideMin{160ULL << 20};
 
 std::string mib(std::uint64_t bytes) {
   return fmt::format("{} MiB", bytes >> 20);
@@ -169,7 +171,9 @@ Finding cgroup(const HostFiles& files, Bytes capacity) {
   const std::uint64_t total = memory_total(files);
   if (limit >= total)
     return fine(check, fmt::format("no limit below the machine's {}", mib(total)));
-  const auto need = static_cast<std::uint64_t>(static_cast<double>(capacity.count) * kOverhead);
+  const auto need =
+      std::max(static_cast<std::uint64_t>(static_cast<double>(capacity.count) * kOverhead),
+               capacity.count + kBesideMin.count);
   const std::string found =
       fmt::format("limit of this command's cgroup {}, larderd may need {}", mib(limit), mib(need));
   if (limit >= need) return fine(check, found);

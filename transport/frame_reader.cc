@@ -58,6 +58,8 @@ bool FrameReader::parse(Result& result) {
       return parse_header(result);
     case State::kHead:
       return parse_head(result);
+    case State::kSkippedHead:
+      return skip_head(result);
     case State::kPayload:
       take_buffered_payload();
       if (payload_left_ > 0) return false;
@@ -90,6 +92,38 @@ bool FrameReader::parse_head(Result& result) {
   const FrameHeader& header = frame_.header;
   const std::size_t head = std::size_t{header.body} + header.array;
   if (buffered_bytes() < head) return false;
+  frame_.body = {buffer_.get() + begin_, header.body};
+  frame_.array = {buffer_.get() + begin_ + header.body, header.array};
+  frame_.discarded = false;
+  begin_ += head;
+  return finish_head(result);
+}
+
+void FrameReader::discard_head() {
+  LARDER_ASSERT(in_head());
+  skip_left_ = std::size_t{frame_.header.body} + frame_.header.array;
+  state_ = State::kSkippedHead;
+  skip_buffered();
+  trim();
+}
+
+void FrameReader::skip_buffered() {
+  const std::size_t bytes = std::min(skip_left_, buffered_bytes());
+  begin_ += bytes;
+  skip_left_ -= bytes;
+}
+
+bool FrameReader::skip_head(Result& result) {
+  skip_buffered();
+  if (skip_left_ > 0) return false;
+  frame_.body = frame_.array = {};
+  frame_.discarded = true;
+  return finish_head(result);
+}
+
+/// Body and array are dealt with.
+bool FrameReader::finish_head(Result& result) {
+  const FrameHeader& header = frame_.header;
   const auto wanted = static_cast<std::size_t>(header.fds());
   if (pending_fds_.size() < wanted) {
     result = fail(absl::InvalidArgumentError(fmt::format(
@@ -101,9 +135,6 @@ bool FrameReader::parse_head(Result& result) {
     frame_.fds.push_back(std::move(pending_fds_[n]));
   pending_fds_.erase(pending_fds_.begin(),
                      pending_fds_.begin() + static_cast<std::ptrdiff_t>(wanted));
-  frame_.body = {buffer_.get() + begin_, header.body};
-  frame_.array = {buffer_.get() + begin_ + header.body, header.array};
-  begin_ += head;
   payload_left_ = header.payload;
   sink_.clear();
   sink_next_ = 0;
@@ -169,8 +200,10 @@ void FrameReader::make_room() {
   if (used <= capacity_ / 2) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, used);
   } else {
-    // Megabytes are moved by their page tables.
-    return resize(capacity_ * 2);
+    // Megabytes are moved by their page tables. No more than the frame under way needs.
+    const FrameHeader& header = frame_.header;
+    const std::size_t needed = begin_ + header.body + header.array + kTail;
+    return resize(in_head() ? std::min(capacity_ * 2, needed) : capacity_ * 2);
   }
   begin_ = 0;
   end_ = used;

@@ -49,7 +49,8 @@ class FrameReader {
     FrameHeader header;
     std::span<const std::byte> body;
     std::span<const std::byte> array;
-    Fds fds;  ///< the owner may move them out
+    Fds fds;                 ///< the owner may move them out
+    bool discarded = false;  ///< discard_head() was called: body and array are empty
   };
 
   FrameReader();
@@ -69,6 +70,10 @@ class FrameReader {
   void receive_payload(std::span<const iovec> pieces);
   /// From now on the payload under way goes to scratch memory; the owner's is not touched again.
   void discard_payload();
+  /// A header is here, its body and array are not.
+  bool in_head() const { return state_ == State::kHead; }
+  /// They are not kept, neither what is here of them nor what comes: in_head() is true.
+  void discard_head();
   /// Payload bytes of frame() that have not arrived.
   std::size_t payload_left() const { return payload_left_; }
   /// Gives memory back that a large frame took, if nothing stands in it. frame() is over.
@@ -83,12 +88,15 @@ class FrameReader {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
-  enum class State : std::uint8_t { kHeader, kHead, kPayload, kFailed };
+  enum class State : std::uint8_t { kHeader, kHead, kSkippedHead, kPayload, kFailed };
 
   Result fail(absl::Status status);
   bool parse(Result& result);
   bool parse_header(Result& result);
   bool parse_head(Result& result);
+  bool skip_head(Result& result);
+  void skip_buffered();
+  bool finish_head(Result& result);
   void take_buffered_payload();
   bool fill(ByteStream& stream, std::size_t& budget, Result& result);
   std::size_t gather(absl::InlinedVector<iovec, 8>& pieces);
@@ -105,6 +113,7 @@ class FrameReader {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  ///< first byte not yet consumed
   std::size_t end_ = 0;
+  std::size_t skip_left_ = 0;  ///< of a head that is discarded
   std::size_t payload_left_ = 0;
   absl::InlinedVector<iovec, 4> sink_;  ///< rest of the owner's pieces
   std::size_t sink_next_ = 0;

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_frame_in_its_middle_is_counted_and_a_whole_one_keeps_no_m
   BOOST_TEST(taken(Common::kFrameBytes) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_session_whose_frame_has_no_room_is_told_so) {
+BOOST_AUTO_TEST_CASE(a_frame_that_has_no_room_is_refused_and_its_session_goes_on) {
   NodeContext& context = node.context();
   TenantUse& hoarder = context.tenant_uses.of("hoarder");
   const std::uint64_t most = common_max(Common::kFrameBytes, context.config().host_bytes);
@@ -149,23 +149,38 @@ BOOST_AUTO_TEST_CASE(a_session_whose_frame_has_no_room_is_told_so) {
   auto peer = red();
   wire::MatchRequest body;
   body.set_ns(peer->ns());
-  body.add_chain_units(1);
+  body.set_request(1);
+  body.add_chain_units(1 << 16);
   const std::vector<std::byte> array(1 << 20);
-  peer->session.add({.type = FrameType::kMatch, .id = 500, .body = &body, .array = array});
-  send_half(*peer);
-  std::string told;
-  for (const auto& frame : peer->session.replies()) {
-    wire::ErrorNotice notice;
-    if (frame.header.type == FrameType::kError && parse_body(frame.body, notice)) {
-      told = notice.status().message();
+  const auto ask = [&](std::uint64_t id) {
+    peer->session.add({.type = FrameType::kMatch, .id = id, .body = &body, .array = array});
+    peer->session.add({.type = FrameType::kPing, .id = id + 1});
+    peer->session.send_all(now);
+    peer->session.settle(now);
+    std::map<std::uint64_t, wire::Status> said;
+    for (const auto& frame : peer->session.replies()) {
+      wire::SimpleReply reply;
+      BOOST_TEST(parse_body(frame.body, reply));
+      said[frame.header.id] = reply.status();
     }
-  }
-  BOOST_TEST(told.find("frame: ") != std::string::npos, told);
-  BOOST_TEST(told.find("the limit is " + std::to_string(most)) != std::string::npos, told);
-  peer = nullptr;
+    BOOST_TEST(said.contains(id + 1));
+    return said[id];
+  };
+  const wire::Status told = ask(500);
+  BOOST_TEST(told.code() == static_cast<int>(absl::StatusCode::kResourceExhausted));
+  BOOST_TEST(told.message().find("frame: ") != std::string::npos, told.message());
+  BOOST_TEST(told.message().find("the limit is " + std::to_string(most)) != std::string::npos);
   BOOST_TEST(taken(Common::kFrameBytes) == most);
-  context.commons.give(hoarder, Common::kFrameBytes, most);
-  BOOST_TEST(red()->session.alive());
+  BOOST_TEST(taken(Common::kRequests) == 0U);
+  // Room for the frame alone, not for what the match would find.
+  constexpr std::uint64_t kFrame = 3 << 19;
+  context.commons.give(hoarder, Common::kFrameBytes, kFrame);
+  BOOST_TEST(ask(600).message().find("call: it takes ") != std::string::npos);
+  BOOST_TEST(taken(Common::kRequests) == 0U);
+  BOOST_TEST(taken(Common::kFrameBytes) == most - kFrame);
+  context.commons.give(hoarder, Common::kFrameBytes, most - kFrame);
+  BOOST_TEST(ask(700).code() == 0);
+  BOOST_TEST(taken(Common::kFrameBytes) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_requests_chain_is_counted_until_the_request_ends) {

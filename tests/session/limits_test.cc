@@ -35,7 +35,7 @@ struct Fixture : sim::LoneFixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(limits, Fixture)
+BOOST_FIXTURE_TEST_SUITE(node_limits, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_put_that_fits_nowhere_beside_what_is_pinned_costs_no_block) {
   const auto pinned = keys(1, 32);
@@ -78,6 +78,27 @@ BOOST_AUTO_TEST_CASE(open_requests_of_all_sessions_have_a_bound) {
   client->end();
   BOOST_TEST(context.commons.taken(Common::kRequests) == most - 1);
   context.commons.give(hoarder, Common::kRequests, most - 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_match_whose_claims_are_refused_leaves_no_request) {
+  put(10, keys(1, 8));
+  work(*client);
+  wire::MatchRequest body;
+  body.set_ns(ns());
+  body.set_claim(true);
+  body.set_request(3);
+  std::vector<BlockHash> chain;
+  for (std::uint64_t n = 1; n <= limits::kSessionClaimsMax + 100; ++n)
+    chain.push_back({n, n});
+  body.add_chain_units(static_cast<std::uint32_t>(chain.size()));
+  client->add({.type = FrameType::kMatch,
+               .id = 11,
+               .body = &body,
+               .array = std::as_bytes(std::span(chain))});
+  work(*client);
+  BOOST_TEST((codes(11) == std::vector{absl::StatusCode::kResourceExhausted}));
+  BOOST_TEST(node.context().commons.taken(Common::kRequests) == 0U);
+  BOOST_TEST(node.context().pins.pot().taken() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_purge_of_a_tenant_without_a_name_is_refused) {

@@ -20,16 +20,19 @@ struct Fixture : sim::LoneFixture {
   Fixture() : memfd(*make_sealed_memfd(kName, Bytes{bytes.size()})) {
     BOOST_REQUIRE(::pwrite(memfd.get(), bytes.data(), bytes.size(), 0) ==
                   static_cast<ssize_t>(bytes.size()));
-    wire::RegisterRegionRequest body;
-    body.set_region(kRegion);
-    body.set_bytes(bytes.size());
-    const int fd = memfd.get();
-    client->add_with_fds({.type = FrameType::kRegisterRegion, .id = 5, .body = &body},
-                         std::span(&fd, 1), now);
-    client->pump(now);
+    register_as(kRegion, 5);
     BOOST_REQUIRE((codes(5) == std::vector{absl::StatusCode::kOk}));
   }
 
+  void register_as(std::uint32_t region, std::uint64_t id) {
+    wire::RegisterRegionRequest body;
+    body.set_region(region);
+    body.set_bytes(bytes.size());
+    const int fd = memfd.get();
+    client->add_with_fds({.type = FrameType::kRegisterRegion, .id = id, .body = &body},
+                         std::span(&fd, 1), now);
+    client->pump(now);
+  }
   void put(std::uint64_t id, std::uint64_t n) {
     const wire::KeyRecord records[] = {key(n)};
     const wire::PutSource sources[] = {{.key = 0, .region = kRegion, .length = sim::kLength}};
@@ -152,6 +155,13 @@ BOOST_AUTO_TEST_CASE(it_counts_as_registered_until_the_last_put_has_read_it) {
   held = HeldRegions();
   BOOST_TEST(book.mapped_bytes() == 0U);
   BOOST_TEST(context.commons.taken(Common::kRegions) == before);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_that_mean_something_else_are_no_regions) {
+  for (const std::uint32_t number : {wire::PutSource::kAttach, wire::PutSource::kStream}) {
+    register_as(number, 50);
+    BOOST_TEST((codes(50) == std::vector{absl::StatusCode::kInvalidArgument}));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,35 @@ void write_all(int fd, std::span<const std::byte> bytes) {
   BOOST_REQUIRE(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
 }
 
+/// Thirty frames, now and then a large one, which come in pieces.
+struct Stream {
+  explicit Stream(int seed) : rng(static_cast<unsigned>(seed)) {
+    for (int n = 0; n < 30; ++n) {
+      sent.push_back(sim::random_frame(rng, n % 4 == 0 ? 60'000 : 500));
+      const std::vector<std::byte> frame = sent.back().bytes();
+      bytes.insert(bytes.end(), frame.begin(), frame.end());
+    }
+  }
+  /// `between` is called whenever the reader may have stopped inside a frame.
+  template <class Between>
+  void feed(sim::Collector& collector, const Between& between) {
+    sim::SocketPair pair;
+    std::span<const std::byte> rest(bytes);
+    while (!rest.empty()) {
+      const std::size_t n = std::min<std::size_t>(rest.size(), 1 + rng() % 30'000);
+      write_all(pair.here.get(), rest.first(n));
+      rest = rest.subspan(n);
+      while (collector.collect(pair.there.get(), 1 + rng() % 5000) == ReadEvent::kBudget)
+        between();
+      between();
+    }
+  }
+
+  std::mt19937 rng;
+  std::vector<sim::SampleFrame> sent;
+  std::vector<std::byte> bytes;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(frame_reader)
@@ -36,27 +65,32 @@ BOOST_AUTO_TEST_CASE(a_stream_fed_byte_by_byte_yields_the_same_frames) {
 
 BOOST_DATA_TEST_CASE(any_split_of_a_stream_yields_the_same_frames,
                      boost::unit_test::data::xrange(30), seed) {
-  std::mt19937 rng(static_cast<unsigned>(seed));
-  std::vector<sim::SampleFrame> sent;
-  std::vector<std::byte> stream;
-  for (int n = 0; n < 30; ++n) {
-    sent.push_back(sim::random_frame(rng, n % 5 == 0 ? 60'000 : 500));
-    const std::vector<std::byte> bytes = sent.back().bytes();
-    stream.insert(stream.end(), bytes.begin(), bytes.end());
-  }
-  sim::SocketPair pair;
-  sim::Collector collector(1 + rng() % 9000);
+  Stream stream(seed);
+  sim::Collector collector(1 + stream.rng() % 9000);
+  stream.feed(collector, [] {});
+  BOOST_TEST((collector.frames == stream.sent));
+}
 
-  std::span<const std::byte> rest(stream);
-  while (!rest.empty()) {
-    const std::size_t n = std::min<std::size_t>(rest.size(), 1 + rng() % 30'000);
-    write_all(pair.here.get(), rest.first(n));
-    rest = rest.subspan(n);
-    while (collector.collect(pair.there.get(), 1 + rng() % 5000) == ReadEvent::kBudget) {
-    }
-  }
+BOOST_DATA_TEST_CASE(a_head_that_is_discarded_costs_no_memory_and_the_stream_goes_on,
+                     boost::unit_test::data::xrange(30), seed) {
+  Stream stream(seed);
+  const std::vector<sim::SampleFrame>& sent = stream.sent;
+  sim::Collector collector;
+  stream.feed(collector, [&] {
+    if (collector.reader.in_head() && stream.rng() % 2 == 0) collector.reader.discard_head();
+  });
 
-  BOOST_TEST((collector.frames == sent));
+  std::size_t discarded = 0;
+  BOOST_REQUIRE(collector.frames.size() == sent.size());
+  for (std::size_t n = 0; n < sent.size(); ++n) {
+    const sim::SampleFrame& got = collector.frames[n];
+    BOOST_TEST((got.header == sent[n].header));
+    BOOST_TEST((got.payload == sent[n].payload));
+    if (got.body == sent[n].body && got.array == sent[n].array) continue;
+    BOOST_TEST((got.body.empty() && got.array.empty()));
+    discarded += 1;
+  }
+  BOOST_TEST(discarded > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_payload_nobody_wants_goes_to_scratch_and_the_next_frame_comes) {
