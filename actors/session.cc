@@ -241,7 +241,8 @@ void Session::put_data(const Call& call) {
   auto* op = dynamic_cast<PayloadOp*>(found->second.get());
   if (op == nullptr || call.payload == 0) return;  // nothing comes
   payload_op_ = call.id;
-  reader_.receive_payload(op->payload_sink(call.array, call.payload));
+  const PayloadSink sink = op->payload_sink(call.array, call.payload);
+  reader_.receive_payload(sink.pieces, sink.sum);
 }
 
 void Session::finish_payload() {

@@ -72,7 +72,7 @@ void Session::put_part(const Call& call) {
   }
   if (call.payload > 0) {
     payload_op_ = body.put();
-    reader_.receive_payload(op->payload_sink({}, call.payload));
+    reader_.receive_payload(op->payload_sink({}, call.payload).pieces);
   }
 }
 

@@ -145,18 +145,18 @@ absl::Status LayerPutOp::add_part(Part part, std::uint32_t payload, Time now) {
 // -- parts from the stream
 // ---------------------------------------------------------------------------
 
-PayloadPieces LayerPutOp::payload_sink(std::span<const std::byte> /*array*/,
-                                       std::uint32_t /*payload*/) {
-  PayloadPieces pieces;
-  if (!streamed_ || state_ != State::kOpen) return pieces;
+PayloadSink LayerPutOp::payload_sink(std::span<const std::byte> /*array*/,
+                                     std::uint32_t /*payload*/) {
+  PayloadSink sink;
+  if (!streamed_ || state_ != State::kOpen) return sink;
   for (std::size_t i = 0; i < streamed_->sources.size(); ++i) {
     const wire::PutSource& source = streamed_->sources[i];
     const PutItem& item = batch_.items()[source.key];
     // The joined payload has the bytes of keys that are not wanted all the same.
     const bool wanted = item.status == KeyStatus::kWanted;
-    pieces.push_back({wanted ? item.data + streamed_->offsets[i] : scratch(), source.length});
+    sink.pieces.push_back({wanted ? item.data + streamed_->offsets[i] : scratch(), source.length});
   }
-  return pieces;
+  return sink;
 }
 
 void LayerPutOp::on_payload_done(Time now) {

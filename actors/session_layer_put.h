@@ -63,7 +63,7 @@ class LayerPutOp : public PayloadOp {
   void on_time(Time now) override;
   void cancel() override;
   bool done() const override { return state_ == State::kDone; }
-  PayloadPieces payload_sink(std::span<const std::byte> array, std::uint32_t payload) override;
+  PayloadSink payload_sink(std::span<const std::byte> array, std::uint32_t payload) override;
   void on_payload_done(Time now) override;
 
  private:

@@ -8,12 +8,18 @@
 
 #include "actors/shard_calls.h"
 #include "store/types.h"
+#include "transport/guarded_copy.h"
 #include "transport/records.h"
 
 namespace larder {
 
 class Session;
 using PayloadPieces = absl::InlinedVector<iovec, 4>;
+/// Where a payload goes, and what sums it up on its way (may be null).
+struct PayloadSink {
+  PayloadPieces pieces;
+  Checksum* sum = nullptr;
+};
 
 /// A call that is not answered at once: it waits for shards, copies in slices, streams, or waits
 /// for time. Lives in its session, on one io thread; answers exactly once, also when it is
@@ -48,9 +54,9 @@ class SessionOp {
 /// An op that takes payload from the stream.
 class PayloadOp : public SessionOp {
  public:
-  /// Where this chunk goes; empty: to scratch. The memory stays until on_payload_done(), or until
-  /// the session discards the payload because the op ended.
-  virtual PayloadPieces payload_sink(std::span<const std::byte> array, std::uint32_t payload) = 0;
+  /// Where this chunk goes; empty: to scratch. Memory and sum stay until on_payload_done(), or
+  /// until the session discards the payload because the op ended.
+  virtual PayloadSink payload_sink(std::span<const std::byte> array, std::uint32_t payload) = 0;
   virtual void on_payload_done(Time now) = 0;
 };
 

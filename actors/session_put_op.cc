@@ -164,7 +164,7 @@ void PutOp::take_inline() {
   count(session_.node().metrics.put_stream_bytes, offset);
 }
 
-PayloadPieces PutOp::payload_sink(std::span<const std::byte> array, std::uint32_t payload) {
+PayloadSink PutOp::payload_sink(std::span<const std::byte> array, std::uint32_t payload) {
   chunk_.reset();
   chunk_bytes_ = payload;
   std::vector<wire::ChunkRecord> chunks;
@@ -181,7 +181,7 @@ PayloadPieces PutOp::payload_sink(std::span<const std::byte> array, std::uint32_
     return {};
   }
   chunk_ = chunks[0];
-  return {iovec{item.data + item.filled, payload}};
+  return {.pieces = {iovec{item.data + item.filled, payload}}, .sum = &item.sum};
 }
 
 void PutOp::on_payload_done(Time now) {
@@ -203,7 +203,6 @@ void PutOp::on_payload_done(Time now) {
 void PutOp::finish_chunk() {
   PutItem& item = batch_.items()[chunk_->key];
   if (item.status != KeyStatus::kWanted) return chunk_.reset();  // decided while it came
-  item.sum.update(item.data + item.filled, chunk_bytes_);
   item.filled += chunk_bytes_;
   item.path = wire::PutPath::kStream;
   count(session_.node().metrics.put_bytes, chunk_bytes_);

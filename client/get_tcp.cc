@@ -43,21 +43,17 @@ void TcpGet::on_data(Link& link, FrameReader::Frame& frame) {
   }
   absl::InlinedVector<iovec, 16> pieces;
   request_.buffers.slice(chunk_.key, chunk_.offset, chunk_bytes_, pieces);
-  link.reader().receive_payload({pieces.data(), pieces.size()});
+  link.reader().receive_payload({pieces.data(), pieces.size()}, &sum_);
 }
 
 void TcpGet::on_payload(Link& link) {
   if (chunk_.key >= progress_.size() || !progress_[chunk_.key].open) return;
-  take(chunk_.key, chunk_.offset, chunk_bytes_);
+  take(chunk_.key, chunk_bytes_);
   end_if_complete(link);
 }
 
-void TcpGet::take(std::size_t n, std::uint64_t offset, std::uint64_t length) {
+void TcpGet::take(std::size_t n, std::uint64_t length) {
   Progress& key = progress_[n];
-  absl::InlinedVector<iovec, 16> pieces;
-  request_.buffers.slice(n, offset, length, pieces);
-  for (const iovec& piece : pieces)
-    sum_.update(piece.iov_base, piece.iov_len);
   key.received += length;
   if (key.received < key.length) {
     if (chunk_.last != 0) close_key(n, KeyStatus::kMiss);

@@ -28,7 +28,7 @@ class TcpGet final : public Get {
     bool open = false;
   };
 
-  void take(std::size_t key, std::uint64_t offset, std::uint64_t length);
+  void take(std::size_t key, std::uint64_t length);
   void close_key(std::size_t key, KeyStatus status);
   void end_if_complete(Link& link);
   void fail_stream(Link& link);

@@ -64,7 +64,7 @@ bool FrameReader::parse(Result& result) {
       take_buffered_payload();
       if (payload_left_ > 0) return false;
       state_ = State::kHeader;
-      sink_.clear();
+      discard_payload();
       result.event = Event::kPayloadDone;
       return true;
     case State::kFailed:
@@ -136,14 +136,13 @@ bool FrameReader::finish_head(Result& result) {
   pending_fds_.erase(pending_fds_.begin(),
                      pending_fds_.begin() + static_cast<std::ptrdiff_t>(wanted));
   payload_left_ = header.payload;
-  sink_.clear();
-  sink_next_ = 0;
+  discard_payload();
   state_ = payload_left_ > 0 ? State::kPayload : State::kHeader;
   result.event = Event::kFrame;
   return true;
 }
 
-void FrameReader::receive_payload(std::span<const iovec> pieces) {
+void FrameReader::receive_payload(std::span<const iovec> pieces, Checksum* sum) {
   LARDER_ASSERT(state_ == State::kPayload);
   std::size_t total = 0;
   for (const iovec& piece : pieces)
@@ -151,11 +150,24 @@ void FrameReader::receive_payload(std::span<const iovec> pieces) {
   LARDER_ASSERT(total <= payload_left_);
   sink_.assign(pieces.begin(), pieces.end());
   sink_next_ = 0;
+  sum_ = sum;
 }
 
 void FrameReader::discard_payload() {
   sink_.clear();
   sink_next_ = 0;
+  sum_ = nullptr;
+}
+
+/// What comes next goes by the bounce memory: the owner wants a checksum, and all that fits in
+/// there has a place.
+bool FrameReader::bounces() const {
+  if (state_ != State::kPayload || sum_ == nullptr || payload_left_ < kStreamingSumMin)
+    return false;
+  std::size_t placed = 0;
+  for (std::size_t n = sink_next_; n < sink_.size(); ++n)
+    placed += sink_[n].iov_len;
+  return placed == payload_left_;
 }
 
 /// Moves the sink on by bytes that have been received into it.
@@ -172,15 +184,39 @@ void FrameReader::place(std::size_t bytes) {
 }
 
 void FrameReader::take_buffered_payload() {
-  while (payload_left_ > 0 && begin_ != end_) {
-    std::size_t n = std::min(payload_left_, buffered_bytes());
+  const std::size_t bytes = std::min(payload_left_, buffered_bytes());
+  take_payload(buffer_.get() + begin_, bytes);
+  begin_ += bytes;
+}
+
+/// Of bytes that have been received into their places.
+void FrameReader::add_to_sum(std::size_t bytes) {
+  if (sum_ == nullptr) return;
+  for (std::size_t n = sink_next_; n < sink_.size() && bytes > 0; ++n) {
+    const std::size_t placed = std::min(bytes, sink_[n].iov_len);
+    sum_->update(sink_[n].iov_base, placed);
+    bytes -= placed;
+  }
+}
+
+/// Of bytes that came to another place than theirs.
+void FrameReader::take_payload(const std::byte* from, std::size_t bytes) {
+  while (bytes > 0) {
+    std::size_t n = bytes;
     while (sink_next_ < sink_.size() && sink_[sink_next_].iov_len == 0)
       ++sink_next_;
     if (sink_next_ < sink_.size()) {
       n = std::min(n, sink_[sink_next_].iov_len);
-      std::memcpy(sink_[sink_next_].iov_base, buffer_.get() + begin_, n);
+      void* const to = sink_[sink_next_].iov_base;
+      if (sum_ != nullptr && n >= kStreamingSumMin) {
+        copy_streaming_sum(to, from, n, *sum_);
+      } else {
+        std::memcpy(to, from, n);
+        if (sum_ != nullptr) sum_->update(to, n);
+      }
     }
-    begin_ += n;
+    from += n;
+    bytes -= n;
     place(n);
   }
 }
@@ -221,29 +257,37 @@ void FrameReader::resize(std::size_t bytes) {
 /// payload.
 std::size_t FrameReader::gather(absl::InlinedVector<iovec, 8>& pieces) {
   std::size_t direct = 0;
-  if (state_ == State::kPayload) {
-    for (std::size_t n = sink_next_; n < sink_.size() && pieces.size() < 64; ++n) {
-      if (sink_[n].iov_len == 0) continue;
-      pieces.push_back(sink_[n]);
-      direct += sink_[n].iov_len;
-    }
-    const bool whole_sink = pieces.size() < 64;
-    // Scratch may stand several times in one call: what lands there is never looked at.
-    while (whole_sink && direct < payload_left_ && pieces.size() < 64) {
-      const std::size_t n = std::min(payload_left_ - direct, kScratch);
-      pieces.push_back({scratch(), n});
-      direct += n;
-    }
-    if (direct < payload_left_) return direct;
-  }
+  if (state_ == State::kPayload) gather_payload(pieces, direct);
+  if (state_ == State::kPayload && direct < payload_left_) return direct;
   const std::size_t room = capacity_ - end_;
   pieces.push_back({buffer_.get() + end_, direct > 0 ? std::min(room, kTail) : room});
   return direct;
 }
 
+void FrameReader::gather_payload(absl::InlinedVector<iovec, 8>& pieces, std::size_t& direct) {
+  if (bounces()) {
+    direct = std::min(payload_left_, kBounceBytes);
+    pieces.push_back({bounce_memory(), direct});
+    return;
+  }
+  for (std::size_t n = sink_next_; n < sink_.size() && pieces.size() < 64; ++n) {
+    if (sink_[n].iov_len == 0) continue;
+    pieces.push_back(sink_[n]);
+    direct += sink_[n].iov_len;
+  }
+  const bool whole_sink = pieces.size() < 64;
+  // Scratch may stand several times in one call: what lands there is never looked at.
+  while (whole_sink && direct < payload_left_ && pieces.size() < 64) {
+    const std::size_t n = std::min(payload_left_ - direct, kScratch);
+    pieces.push_back({scratch(), n});
+    direct += n;
+  }
+}
+
 bool FrameReader::fill(ByteStream& stream, std::size_t& budget, Result& result) {
   make_room();
   absl::InlinedVector<iovec, 8> pieces;
+  const bool bounced = bounces();
   const std::size_t direct = gather(pieces);
   const IoResult got = stream.receive({pieces.data(), pieces.size()}, pending_fds_);
   if (pending_fds_.size() > kPendingFdsMax) {
@@ -255,7 +299,12 @@ bool FrameReader::fill(ByteStream& stream, std::size_t& budget, Result& result) 
   switch (got.state) {
     case IoState::kDone: {
       const std::size_t payload = std::min(direct, got.bytes);
-      place(payload);
+      if (bounced) {
+        take_payload(bounce_memory(), payload);
+      } else {
+        add_to_sum(payload);
+        place(payload);
+      }
       end_ += got.bytes - payload;
       budget -= std::min(budget, got.bytes);
       return true;

@@ -11,6 +11,7 @@
 #include "store/types.h"
 #include "transport/byte_stream.h"
 #include "transport/frame.h"
+#include "transport/guarded_copy.h"
 #include "transport/socket.h"
 
 namespace larder {
@@ -66,8 +67,9 @@ class FrameReader {
   Frame& frame() { return frame_; }
 
   /// Where the payload of frame() goes, in order; together at most its length, the rest is
-  /// discarded. The memory must stay until kPayloadDone or discard_payload().
-  void receive_payload(std::span<const iovec> pieces);
+  /// discarded. The memory must stay until kPayloadDone or discard_payload(), and so must `sum`:
+  /// unless null, it is added what goes to `pieces`, and large payloads go there past the caches.
+  void receive_payload(std::span<const iovec> pieces, Checksum* sum = nullptr);
   /// From now on the payload under way goes to scratch memory; the owner's is not touched again.
   void discard_payload();
   /// A header is here, its body and array are not.
@@ -99,7 +101,11 @@ class FrameReader {
   bool finish_head(Result& result);
   void take_buffered_payload();
   bool fill(ByteStream& stream, std::size_t& budget, Result& result);
+  bool bounces() const;
   std::size_t gather(absl::InlinedVector<iovec, 8>& pieces);
+  void gather_payload(absl::InlinedVector<iovec, 8>& pieces, std::size_t& direct);
+  void add_to_sum(std::size_t bytes);
+  void take_payload(const std::byte* from, std::size_t bytes);
   void place(std::size_t bytes);
   void make_room();
   /// What stands in the buffer keeps its place.
@@ -117,6 +123,7 @@ class FrameReader {
   std::size_t payload_left_ = 0;
   absl::InlinedVector<iovec, 4> sink_;  ///< rest of the owner's pieces
   std::size_t sink_next_ = 0;
+  Checksum* sum_ = nullptr;  ///< the owner's, of what goes to its pieces
   absl::Status failure_;
 };
 

@@ -71,8 +71,17 @@ std::uint64_t sigbus_faults();
 /// run time. Unguarded. Both may have any alignment.
 void copy_streaming(void* dst, const void* src, std::size_t length);
 
-/// The same, with a second copy in `kept` through the caches, for who has more to do with the
-/// bytes: each is read once, so that the two are equal although `src` changes meanwhile.
+/// Memory of this thread, for bytes that the kernel hands over and that go on to where nobody reads
+/// them back at once: a piece of them stays in a second-level cache meanwhile. Every use of it ends
+/// before the next one begins.
+inline constexpr std::size_t kBounceBytes = 64 << 10;
+std::byte* bounce_memory();
+
+/// Writes bytes of bounce_memory() past the caches and adds them to `sum`. Unguarded.
+void copy_streaming_sum(void* dst, const void* src, std::size_t length, Checksum& sum);
+
+/// copy_streaming() with a second copy in `kept` through the caches, for who has more to do with
+/// the bytes: each is read once, so that the two are equal although `src` changes meanwhile.
 void copy_streaming_twice(void* dst, void* kept, const void* src, std::size_t length);
 
 }  // namespace larder

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "transport/guarded_copy.h"
 
@@ -115,6 +116,21 @@ void copy(void* dst_memory, void* kept_memory, const void* src_memory, std::size
 
 void copy_streaming(void* dst, const void* src, std::size_t length) {
   copy<Kept::kNo>(dst, nullptr, src, length);
+}
+
+std::byte* bounce_memory() {
+  thread_local const std::unique_ptr<std::byte[]> memory =
+      std::make_unique_for_overwrite<std::byte[]>(kBounceBytes);
+  return memory.get();
+}
+
+void copy_streaming_sum(void* dst, const void* src, std::size_t length, Checksum& sum) {
+  constexpr std::size_t kPiece = 4 << 10;  // read twice: from a first-level cache the second time
+  for (std::size_t at = 0; at < length; at += kPiece) {
+    const std::size_t n = std::min(kPiece, length - at);
+    copy_streaming(static_cast<std::byte*>(dst) + at, static_cast<const std::byte*>(src) + at, n);
+    sum.update(static_cast<const std::byte*>(src) + at, n);
+  }
 }
 
 void copy_streaming_twice(void* dst, void* kept, const void* src, std::size_t length) {

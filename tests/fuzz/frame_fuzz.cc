@@ -36,18 +36,33 @@ struct Outcome {
   }
 };
 
-void on_frame(FrameReader& reader, std::vector<std::byte>& payload, Outcome& out) {
+/// The payload under way, and the reader's sum of it.
+struct Payload {
+  std::vector<std::byte> bytes;
+  Checksum sum;
+};
+
+void on_frame(FrameReader& reader, Payload& payload, Outcome& out) {
   FrameReader::Frame& frame = reader.frame();
   ++out.frames;
   out.mix(frame.body);
   out.mix(frame.array);
   wire::PutRequest body;
   (void)parse_body(frame.body, body);
-  payload.assign(frame.header.payload, std::byte{0});
-  if (payload.empty()) return;
-  const std::size_t half = payload.size() / 2;
-  const iovec pieces[] = {{payload.data(), half}, {payload.data() + half, payload.size() - half}};
-  reader.receive_payload(pieces);
+  payload.bytes.assign(frame.header.payload, std::byte{0});
+  payload.sum.reset();
+  if (payload.bytes.empty()) return;
+  std::byte* const data = payload.bytes.data();
+  const std::size_t half = payload.bytes.size() / 2;
+  const iovec pieces[] = {{data, half}, {data + half, payload.bytes.size() - half}};
+  reader.receive_payload(pieces, frame.header.id % 2 == 0 ? &payload.sum : nullptr);
+}
+
+void on_payload(FrameReader& reader, const Payload& payload, Outcome& out) {
+  out.mix(payload.bytes);
+  const bool summed = reader.frame().header.id % 2 == 0;
+  const std::uint64_t sum = checksum(payload.bytes);
+  LARDER_ASSERT(!summed || payload.sum.value() == sum);
 }
 
 Outcome run(std::span<const std::byte> stream, std::size_t piece, std::size_t slice) {
@@ -57,7 +72,7 @@ Outcome run(std::span<const std::byte> stream, std::size_t piece, std::size_t sl
   const Fd there(fds[1]);
   FrameReader reader;
   Outcome out;
-  std::vector<std::byte> payload;
+  Payload payload;
   while (out.last != ReadEvent::kFailed) {
     const std::size_t n = std::min(piece, stream.size());
     if (n == 0) break;
@@ -67,7 +82,7 @@ Outcome run(std::span<const std::byte> stream, std::size_t piece, std::size_t sl
       std::size_t budget = slice;
       out.last = reader.read(there.get(), budget).event;
       if (out.last == ReadEvent::kFrame) on_frame(reader, payload, out);
-      if (out.last == ReadEvent::kPayloadDone) out.mix(payload);
+      if (out.last == ReadEvent::kPayloadDone) on_payload(reader, payload, out);
       LARDER_ASSERT(reader.memory() <= 4 * (limits::kFrameBodyMax + limits::kFrameArrayMax).count);
     } while (out.last != ReadEvent::kBlocked && out.last != ReadEvent::kFailed);
   }

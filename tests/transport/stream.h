@@ -65,10 +65,12 @@ inline SampleFrame random_frame(std::mt19937& rng, std::size_t most) {
   return out;
 }
 
-/// Reads until the reader has no more, with each payload received into pieces of `piece` bytes.
+/// Reads until the reader has no more, with each payload received into pieces of `piece` bytes; has
+/// the reader sum it up, and looks at the sum.
 class Collector {
  public:
-  explicit Collector(std::size_t piece = 1000) : piece_(piece) {}
+  explicit Collector(std::size_t piece = 1000, bool summed = false)
+      : piece_(piece), summed_(summed) {}
 
   /// The event that ended it.
   ReadEvent collect(int fd, std::size_t budget = 1 << 30) {
@@ -77,6 +79,8 @@ class Collector {
       if (got.event == ReadEvent::kFrame) {
         on_frame();
       } else if (got.event == ReadEvent::kPayloadDone) {
+        const std::vector<std::byte>& payload = under_way_.payload;
+        if (summed_) BOOST_TEST(sum_.value() == checksum_of(payload.data(), payload.size()));
         frames.push_back(under_way_);
       } else {
         status = got.status;
@@ -105,10 +109,13 @@ class Collector {
     for (std::size_t at = 0; at < length; at += piece_) {
       pieces.push_back({under_way_.payload.data() + at, std::min(piece_, length - at)});
     }
-    reader.receive_payload(pieces);
+    sum_.reset();
+    reader.receive_payload(pieces, summed_ ? &sum_ : nullptr);
   }
 
   std::size_t piece_;
+  bool summed_;
+  Checksum sum_;
   SampleFrame under_way_;
 };
 
