@@ -20,6 +20,7 @@ using EvictPoolAtom = caf::atom_constant<caf::atom("evictpool")>;
 using EvictSlabAtom = caf::atom_constant<caf::atom("evictslab")>;
 using NeedSlotsAtom = caf::atom_constant<caf::atom("needslots")>;
 using SettleAtom = caf::atom_constant<caf::atom("settle")>;
+using RebuildAtom = caf::atom_constant<caf::atom("rebuild")>;
 using RefilledAtom = caf::atom_constant<caf::atom("refilled")>;
 
 using ReserveCallPtr = std::shared_ptr<ReserveCall>;
@@ -37,8 +38,9 @@ using ShardHandle = caf::typed_actor<
     caf::reacts_to<ReserveCallPtr>, caf::reacts_to<ClaimCallPtr>, caf::reacts_to<EraseCallPtr>,
     caf::reacts_to<ScanCallPtr>, caf::reacts_to<RequestNotePtr>, caf::reacts_to<RequestEndNotePtr>,
     caf::reacts_to<TouchNotePtr>, caf::reacts_to<AbortNotePtr>, caf::reacts_to<DropClaimsNotePtr>,
-    caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<EvictOverAtom>,
-    caf::reacts_to<RefilledAtom, PoolName, bool>, caf::replies_to<SettleAtom>::with<bool>,
+    caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<RebuildAtom>,
+    caf::reacts_to<EvictOverAtom>, caf::reacts_to<RefilledAtom, PoolName, bool>,
+    caf::replies_to<SettleAtom>::with<bool>,
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
     caf::replies_to<CheapestSlabAtom, PoolName>::with<std::optional<SlabVictim>>,
     caf::replies_to<EvictSlabAtom, SlabId, std::uint32_t>::with<std::uint32_t>>;

@@ -9,7 +9,10 @@
 #include "absl/synchronization/mutex.h"
 #include <caf/all.hpp>
 
+#include "actors/clock.h"
 #include "actors/shard_actor.h"
+#include "actors/shard_gate.h"
+#include "actors/shard_work.h"
 #include "actors/slab_actor.h"
 #include "actors/tenant_actor.h"
 
@@ -17,13 +20,17 @@ namespace larder {
 
 /// The actors' handles, for whoever sends from another thread: both ports of the io threads. A
 /// restarted shard replaces its handle; what the old one had in its mailbox is answered as lost.
+/// What is short is worked off by the sender, through the shard's gate, when it can be.
 ///
-/// Thread-safe; a mutex a shard, held for a copy of a pointer.
+/// Thread-safe; a mutex a shard, held for a copy of two pointers.
 class ActorPorts : public ShardPort, public TenantPort {
  public:
   explicit ActorPorts(std::uint32_t shards) : slots_(shards) {}
 
-  void set_shard(ShardId id, ShardHandle handle);
+  /// From here on nobody comes to the desk of `id`'s actor any more: it has died.
+  void close(ShardId id);
+  /// `gate` is that of the actor's desk.
+  void set_shard(ShardId id, ShardHandle handle, std::shared_ptr<ShardGate> gate);
   ShardHandle shard(ShardId id) const;
   std::vector<ShardHandle> all() const;
   void set_tenants(TenantHandle handle) { tenants_ = std::move(handle); }
@@ -48,13 +55,23 @@ class ActorPorts : public ShardPort, public TenantPort {
   }
 
  private:
+  struct Way {
+    ShardHandle handle;
+    std::shared_ptr<ShardGate> gate;
+  };
   struct Slot {
     mutable absl::Mutex mutex;
-    ShardHandle handle ABSL_GUARDED_BY(mutex);
+    Way way ABSL_GUARDED_BY(mutex);
   };
+  Way way(ShardId id) const;
   template <class Message>
   void post(ShardId to, Message message) {
-    caf::anon_send(shard(to), std::move(message));
+    const Way to_shard = way(to);
+    if (!to_shard.handle) return;  // shutting down; a call that dies is answered as lost
+    const auto here = [&](ShardDesk& desk) { carry_out(desk, message, now()); };
+    if (is_short(*message) && to_shard.gate->try_here(here)) return;
+    to_shard.gate->sent();
+    caf::anon_send(to_shard.handle, std::move(message));
   }
 
   std::vector<Slot> slots_;

@@ -9,7 +9,7 @@ add_library(larder_session
   session_hello.cc session_layer_calls.cc session_layer_put.cc session_leases.cc session_lookup.cc
   session_match.cc session_match_call.cc session_namespaces.cc session_put.cc session_put_batch.cc session_put_op.cc session_regions.cc
   removal_set.cc request_end.cc session_removal_op.cc session_request_calls.cc session_requests.cc session_source.cc session_steps.cc session_touches.cc
-  corrupt_block.cc refusal_log.cc runtime_dir.cc scrubber.cc session_rights.cc shard_calls.cc shard_desk.cc slab_desk.cc tenant_use.cc)
+  corrupt_block.cc refusal_log.cc runtime_dir.cc scrubber.cc session_rights.cc shard_calls.cc shard_desk.cc shard_gate.cc shard_work.cc slab_desk.cc tenant_use.cc)
 target_compile_definitions(larder_session PRIVATE LARDER_VERSION="${PROJECT_VERSION}")
 target_link_libraries(larder_session
   PUBLIC larder_store larder_tokens larder_transport absl::flat_hash_map absl::flat_hash_set

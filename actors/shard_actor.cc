@@ -1,19 +1,21 @@
 #include "actors/shard_actor.h"
 
+#include <deque>
 #include <utility>
+
+#include "actors/shard_work.h"
 
 namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kClaimsStep = 1'024;
-constexpr std::uint32_t kSlabStep = 1'024;  ///< slots of a slab looked at in one message
+constexpr std::uint32_t kSlabStep = 1'024;     ///< slots of a slab looked at in one message
+constexpr std::uint32_t kRebuildStep = 1'024;  ///< entries that one message looks at, or tracks
+constexpr int kIdleTicks = 4;                  ///< a shard with nothing to do ticks so much slower
 
-std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
+std::unique_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
   auto shard = std::make_unique<Shard>(options.id, *options.store, options.make_policy);
-  if (options.rebuild) {
-    shard->rebuild();
-  } else if (options.adopt) {
+  if (options.adopt) {
     for (const AdoptItem& item : *options.adopt)
       shard->adopt(item.slot, item.tenant);
   }
@@ -23,67 +25,132 @@ std::shared_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
     caf::anon_send(slabs, NeedSlotsAtom::value, pool, shard, count);
   };
   hooks.poke = options.poke;
-  return std::make_shared<ShardDesk>(std::move(shard), std::move(hooks));
+  return std::make_unique<ShardDesk>(std::move(shard), std::move(hooks));
+}
+
+/// The actor's desk, which it shares with io threads through the gate. While a shard is made anew
+/// in steps, what is sent to it waits here.
+class Place {
+ public:
+  explicit Place(const ShardActorOptions& options)
+      : gate_(options.gate ? options.gate : std::make_shared<ShardGate>()),
+        desk_(make_desk(options)),
+        ready_(!options.rebuild) {
+    if (ready_) gate_->open(desk_.get());
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { gate_->close(); }
+
+  bool ready() const { return ready_; }
+  ShardGate& gate() { return *gate_; }
+
+  /// What `work` gives at the desk; `otherwise` while there is none.
+  template <class T, class Work>
+  T ask(T otherwise, const Work& work) {
+    if (ready_) gate_->at_desk([&] { otherwise = work(*desk_); });
+    return otherwise;
+  }
+  void tell(std::function<void(ShardDesk&)> work) {
+    if (!ready_) return waiting_.push_back(std::move(work));
+    gate_->at_desk([&] { work(*desk_); });
+  }
+  /// A step towards ready(): of the shard, then a message that came meanwhile. True: there is more.
+  bool make_ready() {
+    if (!rebuilt_) {
+      rebuilt_ = !desk_->shard().rebuild_some(kRebuildStep);
+      return true;
+    }
+    if (!waiting_.empty()) {
+      const auto work = std::move(waiting_.front());
+      waiting_.pop_front();
+      work(*desk_);
+      return true;
+    }
+    ready_ = true;
+    gate_->open(desk_.get());
+    return false;
+  }
+
+ private:
+  std::shared_ptr<ShardGate> gate_;
+  std::unique_ptr<ShardDesk> desk_;
+  bool ready_;
+  bool rebuilt_ = false;
+  std::deque<std::function<void(ShardDesk&)>> waiting_;
+};
+
+/// A message of an io thread, counted by the gate from there to its end here.
+template <class Message>
+auto receiver(ShardHandle::pointer self, std::shared_ptr<Place> place, std::function<Time()> now) {
+  return [self, place, now](const Message& message) {
+    place->tell([self, gate = &place->gate(), now, message](ShardDesk& desk) {
+      const bool again = carry_out(desk, message, now());
+      if (again) self->send(self, message);  // still counted
+      if (!again) gate->handled();
+    });
+  };
 }
 
 }  // namespace
 
 ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOptions options) {
-  auto desk = make_desk(options);
+  auto place = std::make_shared<Place>(options);
   auto now = options.now;
   auto wall_ns = options.wall_ns;
   const Duration tick = options.tick;
   ShardCounters* counters = options.counters;
   self->delayed_send(self, tick, TickAtom::value);
+  if (!place->ready()) self->send(self, RebuildAtom::value);
   return {
-      [desk, now](const ReserveCallPtr& call) { desk->reserve(call, now()); },
-      [desk](const ClaimCallPtr& call) {
-        run_claims(desk->shard(), *call);
-        call->answer();
+      receiver<ReserveCallPtr>(self, place, now),
+      receiver<ClaimCallPtr>(self, place, now),
+      receiver<EraseCallPtr>(self, place, now),
+      receiver<ScanCallPtr>(self, place, now),
+      receiver<RequestNotePtr>(self, place, now),
+      receiver<RequestEndNotePtr>(self, place, now),
+      receiver<TouchNotePtr>(self, place, now),
+      receiver<AbortNotePtr>(self, place, now),
+      receiver<DropClaimsNotePtr>(self, place, now),
+      receiver<QuarantineNotePtr>(self, place, now),
+      [self, place, now, wall_ns, tick, counters](TickAtom) {
+        if (!place->ready()) counters->seen_at(now());
+        const bool busy = place->ask(true, [&](ShardDesk& desk) {
+          const bool more = desk.tick(now(), wall_ns());
+          counters->publish(desk.shard().counters(), desk.parked(), now());
+          return more;
+        });
+        self->delayed_send(self, busy ? tick : kIdleTicks * tick, TickAtom::value);
       },
-      [desk](const EraseCallPtr& call) {
-        run_erases(desk->shard(), *call);
-        call->answer();
+      [self, place](RebuildAtom) {
+        if (place->make_ready()) self->send(self, RebuildAtom::value);
       },
-      [desk](const ScanCallPtr& call) {
-        run_scan(desk->shard(), *call);
-        call->answer();
+      [place, now](EvictOverAtom) {
+        place->tell([now](ShardDesk& desk) { desk.evict_over(now()); });
       },
-      [desk](const RequestNotePtr& note) { desk->shard().on_request(note->context); },
-      [desk, now](const RequestEndNotePtr& note) {
-        desk->shard().on_request_end(note->request, note->output_tokens, note->touches);
-        desk->evict_over(now());
+      [place, now](SettleAtom) {
+        return place->ask(true, [now](ShardDesk& desk) {
+          desk.evict_over(now());
+          return true;
+        });
       },
-      [desk, now](const TouchNotePtr& note) {
-        desk->shard().touch(note->touches, note->request);
-        desk->evict_over(now());
+      [place, now](RefilledAtom, const PoolName& pool, bool success) {
+        place->tell([=](ShardDesk& desk) { desk.refilled(pool, success, now()); });
       },
-      [desk](const AbortNotePtr& note) { run_aborts(desk->shard(), *note); },
-      [self, desk](const DropClaimsNotePtr& note) {
-        if (!desk->shard().drop_claims(note->session, kClaimsStep)) self->send(self, note);
+      [place, now](EvictPoolAtom, const PoolName& pool, std::uint32_t count) {
+        return place->ask(0U, [&](ShardDesk& desk) {
+          return desk.shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now());
+        });
       },
-      [desk](const QuarantineNotePtr& note) { desk->shard().quarantine(note->key); },
-      [self, desk, now, wall_ns, tick, counters](TickAtom) {
-        desk->tick(now(), wall_ns());
-        counters->publish(desk->shard().counters(), desk->parked(), now());
-        self->delayed_send(self, tick, TickAtom::value);
+      [place, now](CheapestSlabAtom, const PoolName& pool) {
+        return place->ask(std::optional<SlabVictim>(), [&](ShardDesk& desk) {
+          return desk.shard().cheapest_slab(pool.tenant, pool.slot_bytes, now());
+        });
       },
-      [desk, now](EvictOverAtom) { desk->evict_over(now()); },
-      [desk, now](SettleAtom) {
-        desk->evict_over(now());
-        return true;
-      },
-      [desk, now](RefilledAtom, const PoolName& pool, bool success) {
-        desk->refilled(pool, success, now());
-      },
-      [desk, now](EvictPoolAtom, const PoolName& pool, std::uint32_t count) {
-        return desk->shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now());
-      },
-      [desk, now](CheapestSlabAtom, const PoolName& pool) {
-        return desk->shard().cheapest_slab(pool.tenant, pool.slot_bytes, now());
-      },
-      [desk](EvictSlabAtom, SlabId slab, std::uint32_t cursor) {
-        return desk->shard().evict_slab(slab, &cursor, kSlabStep) ? kSlabDone : cursor;
+      [place](EvictSlabAtom, SlabId slab, std::uint32_t cursor) {
+        return place->ask(kSlabDone, [&](ShardDesk& desk) {
+          return desk.shard().evict_slab(slab, &cursor, kSlabStep) ? kSlabDone : cursor;
+        });
       },
   };
 }

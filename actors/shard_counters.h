@@ -49,8 +49,10 @@ class ShardCounters {
       values_[i].store(base_[i] + values[i], std::memory_order_relaxed);
     }
     parked_.store(parked, std::memory_order_relaxed);
-    seen_.store(now, std::memory_order_relaxed);
+    seen_at(now);
   }
+  /// The shard's actor: it is at work, but has nothing to tell yet.
+  void seen_at(Time now) { seen_.store(now, std::memory_order_relaxed); }
   /// Before a new actor starts counting from zero.
   void restart() {
     for (std::size_t i = 0; i < base_.size(); ++i) {

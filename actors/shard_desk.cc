@@ -72,7 +72,7 @@ void ShardDesk::retry_refused(Time now) {
   }
 }
 
-void ShardDesk::tick(Time now, std::int64_t wall_ns) {
+bool ShardDesk::tick(Time now, std::int64_t wall_ns) {
   shard_->tick(now, wall_ns);
   evict_over(now);
   std::erase_if(parked_, [now](const auto& call) {
@@ -81,50 +81,14 @@ void ShardDesk::tick(Time now, std::int64_t wall_ns) {
     return true;
   });
   retry_refused(now);
+  const Shard::Counters before = std::exchange(seen_, shard_->counters());
+  return seen_ != before || !parked_.empty() || shard_->upkeep_due();
 }
 
 void ShardDesk::evict_over(Time now) {
   const ShardSet cheaper = shard_->evict_over(now);
   for (std::uint32_t i = 0; cheaper.any() && i < cheaper.size(); ++i)
     if (cheaper[i]) hooks_.poke(ShardId(i));
-}
-
-void run_claims(Shard& shard, ClaimCall& call) {
-  for (const BlockKey& key : call.keys)
-    call.outcomes.push_back(shard.claim(key, call.session, call.deadline));
-}
-
-void run_erases(Shard& shard, EraseCall& call) {
-  for (const BlockKey& key : call.keys)
-    call.erased.push_back(shard.erase(key, call.cause) ? 1 : 0);
-}
-
-void run_aborts(Shard& shard, const AbortNote& note) {
-  for (const AbortNote::Item& item : note.items)
-    shard.abort(item.entry, item.generation);
-  note.done = true;
-}
-
-void run_scan(Shard& shard, ScanCall& call) {
-  const std::uint32_t before = call.cursor;
-  const auto committed = [&call](EntryId /*id*/, const Entry& entry, const SlotHeader& header) {
-    if (call.ns && header.ns != call.ns->value()) return;
-    ScanCall::Row row;
-    row.key = {NamespaceId(header.ns),
-               {header.hash_high, header.hash_low},
-               GroupId(header.group),
-               Rank(header.rank)};
-    row.parent = {header.parent_high, header.parent_low};
-    row.length = header.length;
-    row.position = header.position;
-    row.checksum = header.checksum;
-    row.writer = WriterId(header.writer);
-    row.tenant = TenantId(entry.tenant_tier >> 8);
-    row.leases = static_cast<std::uint32_t>(word_of(entry).leases);
-    call.rows.push_back(row);
-  };
-  call.cursor = shard.scan(call.cursor, call.limit, committed);
-  call.end = call.cursor <= before;
 }
 
 }  // namespace larder

@@ -45,7 +45,8 @@ class ShardDesk {
 
   void reserve(std::shared_ptr<ReserveCall> call, Time now);
   void refilled(const PoolName& pool, bool success, Time now);
-  void tick(Time now, std::int64_t wall_ns);
+  /// True when something happened since the last one, or waits for the next.
+  bool tick(Time now, std::int64_t wall_ns);
   void evict_over(Time now);
   Shard& shard() { return *shard_; }
   std::size_t parked() const { return parked_.size(); }
@@ -59,13 +60,7 @@ class ShardDesk {
   std::vector<std::shared_ptr<ReserveCall>> parked_;
   bool refused_ = false;      ///< some of parked_ were
   std::set<PoolName> asked_;  ///< asked for slots and not answered yet
+  Shard::Counters seen_;      ///< at the last tick
 };
-
-// What needs no desk: done at once, and answered by the caller of these.
-void run_claims(Shard& shard, ClaimCall& call);
-void run_erases(Shard& shard, EraseCall& call);
-void run_aborts(Shard& shard, const AbortNote& note);
-/// A slice of the shard's blocks of `call.ns`.
-void run_scan(Shard& shard, ScanCall& call);
 
 }  // namespace larder

@@ -15,6 +15,7 @@
 #include "absl/functional/function_ref.h"
 
 #include "store/eviction_policy.h"
+#include "store/found_blocks.h"
 #include "store/index.h"
 #include "store/lent_slot.h"
 #include "store/node_store.h"
@@ -134,9 +135,14 @@ class Shard {
   // -- upkeep -------------------------------------------------------------------------------------
   /// Expires claims and TTLs, frees removed blocks whose leases ended, grows the table; bounded.
   void tick(Time now, std::int64_t wall_ns);
+  /// What only ticks see to: claims and blocks that expire, removed blocks that are still leased.
+  bool upkeep_due() const { return expiring_ > 0 || !claims_.empty() || !removed_.empty(); }
   /// Re-creates policy state, units, claims and child counts from index and slot headers, after the
   /// actor died. Call on a new Shard, before anything else.
   void rebuild();
+  /// The same in steps, each of the work of `limit` entries: true when there is more. Until it says
+  /// false, nothing else is called; readers and writers of the index's entries may go on.
+  bool rebuild_some(std::uint32_t limit);
   /// Re-adopts a committed block that NodeStore::open() found, in that order. The slot is charged.
   /// False: the key is there already, or the table is full (the slot is freed).
   bool adopt(const SlotRef& slot, TenantId tenant);
@@ -153,6 +159,7 @@ class Shard {
     // Of `evictions`; the others left because the node was full.
     std::uint64_t evictions_for_slot = 0;  ///< no slot of a size was free
     std::uint64_t evictions_for_slab = 0;  ///< their slab was emptied, to serve another size
+    friend bool operator==(const Counters&, const Counters&) = default;
   };
   const Counters& counters() const { return counters_; }
   std::uint64_t claims() const { return claims_.size(); }
@@ -235,6 +242,10 @@ class Shard {
   void free_block(EntryId id);
   bool hide(EntryId id, EraseCause cause, SlotRef* slot);
 
+  // shard_rebuild.cc
+  void remember_entries(std::uint32_t limit);
+  bool remember_entry(EntryId id);
+
   // shard_upkeep.cc
   void expire_claims(Time now);
   void expire_blocks(std::int64_t wall_ns);
@@ -258,6 +269,8 @@ class Shard {
   std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
   std::vector<const Budget*> held_;  ///< quotas in which this reserve() found nothing to evict
+  std::uint32_t rebuilt_to_ = 0;     ///< entries that rebuild_some() has looked at
+  FoundBlocks found_;                ///< by it, and not tracked yet
   Counters counters_;
 };
 

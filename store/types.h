@@ -48,6 +48,11 @@ using WriterId = Id<struct WriterTag, std::uint64_t>;    ///< who put a block (i
 /// counted from the suffix in the low 20. Larger is more recent.
 using Stamp = Id<struct StampTag, std::uint64_t>;
 inline constexpr int kStampPositionBits = 20;
+/// Of a block whose use is not known: older than every touch, the root the most recent.
+inline constexpr Stamp stamp_unused(std::uint32_t position) {
+  constexpr std::uint64_t kPositions = 1ULL << kStampPositionBits;
+  return Stamp(kPositions - 1 - (position & (kPositions - 1)));
+}
 
 /// A size or an offset in bytes; adds and subtracts, and prints its unit.
 struct Bytes {

@@ -48,6 +48,14 @@ struct TwoShards : sim::StoreFixture, sim::DeterministicSystem {
   void kill(std::uint32_t shard) {
     caf::anon_send_exit(ports.shard(ShardId(shard)), caf::exit_reason::kill);
   }
+  /// What is sent behind it waits in the mailbox, however short it is.
+  std::shared_ptr<ScanCall> send_long_call(std::uint32_t shard) {
+    auto call = std::make_shared<ScanCall>();
+    call->limit = 1;
+    call->reply_to = &inbox;
+    ports.send(ShardId(shard), call);
+    return call;
+  }
 
   ActorPorts ports{2};
   ShardCounters counters[2];
@@ -93,9 +101,10 @@ BOOST_AUTO_TEST_CASE(a_shard_that_dies_is_made_anew_on_its_index) {
 BOOST_AUTO_TEST_CASE(
     what_was_queued_at_the_death_is_answered_as_lost_and_what_comes_later_is_served) {
   kill(0);
+  send_long_call(0);
   ports.send(ShardId(0), reserve(1, 1));
   run();
-  BOOST_TEST((answers() == std::pair{1, 1}));
+  BOOST_TEST((answers() == std::pair{2, 2}));
   const auto later = reserve(1, 1);
   ports.send(ShardId(0), later);
   run();
@@ -107,10 +116,11 @@ BOOST_AUTO_TEST_CASE(an_abort_that_dies_with_its_shard_comes_back_to_be_sent_aga
   ports.send(ShardId(0), put);
   run();
   kill(0);
+  send_long_call(0);
   ports.send(ShardId(0), abort_of(*put));
   run();
   BOOST_TEST((state(1) == EntryState::kFilling));
-  BOOST_TEST((answers() == std::pair{1, 0}));
+  BOOST_TEST((answers() == std::pair{2, 1}));
   BOOST_REQUIRE(lost_aborts.size() == 1U);
 
   ports.send(ShardId(0), lost_aborts[0]);
@@ -121,6 +131,53 @@ BOOST_AUTO_TEST_CASE(an_abort_that_dies_with_its_shard_comes_back_to_be_sent_aga
   lost_aborts.clear();
   BOOST_TEST((answers() == std::pair{0, 0}));
   BOOST_TEST(lost_aborts.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_short_is_done_where_it_comes_from_but_never_before_what_waits) {
+  const auto here = reserve(1, 2);
+  ports.send(ShardId(0), here);
+  BOOST_TEST(here->answered);
+  BOOST_TEST((here->items[0].outcome == ReserveOutcome::kReserved));
+
+  const auto waits = send_long_call(0);
+  const auto behind = reserve(3, 1);
+  const auto elsewhere = reserve(1, 1);
+  ports.send(ShardId(0), behind);
+  ports.send(ShardId(1), elsewhere);
+  BOOST_TEST(!waits->answered);
+  BOOST_TEST(!behind->answered);
+  BOOST_TEST(elsewhere->answered);
+  run();
+  BOOST_TEST(waits->answered);
+  BOOST_TEST(behind->answered);
+
+  const auto after = erase(9);
+  ports.send(ShardId(0), after);
+  BOOST_TEST(after->answered);
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_while_a_shard_is_made_anew_waits_for_it) {
+  const auto put = reserve(1, 8);
+  ports.send(ShardId(0), put);
+  commit(*put);
+  const auto claimed = claim(20, SessionId(7));
+  ports.send(ShardId(0), claimed);
+  kill(0);
+  // Until the supervisor has spawned the next one, and no further.
+  while (restarted.empty())
+    BOOST_REQUIRE(scheduler.try_run_once());
+  const auto gone = erase(1);
+  const auto again = claim(20, SessionId(8));
+  ports.send(ShardId(0), gone);
+  ports.send(ShardId(0), again);
+  BOOST_TEST(!gone->answered);
+  run();
+  BOOST_TEST(gone->erased == std::vector<std::uint8_t>{1});
+  BOOST_TEST((again->outcomes == std::vector{ClaimOutcome::kPending}));
+
+  const auto short_again = erase(2);
+  ports.send(ShardId(0), short_again);
+  BOOST_TEST(short_again->erased == std::vector<std::uint8_t>{1});
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_may_die_again_and_again) {

@@ -111,6 +111,26 @@ BOOST_AUTO_TEST_CASE(a_parked_reservation_ends_at_its_deadline_by_the_tick_alone
   BOOST_TEST((call->items[0].outcome == ReserveOutcome::kNoSlot));
 }
 
+BOOST_AUTO_TEST_CASE(ticks_are_rare_while_nothing_happens) {
+  const auto ticked = [this] { return counters.seen() == now; };
+  pass(milliseconds(20));  // nothing since it was made
+  int ticks = 0;
+  for (int n = 0; n < 16; ++n) {
+    pass(milliseconds(20));
+    ticks += ticked() ? 1 : 0;
+  }
+  BOOST_TEST(ticks == 4);
+
+  send(claim(1, SessionId(7)));  // lapses by a tick, after this test
+  pass(milliseconds(80));
+  ticks = 0;
+  for (int n = 0; n < 20; ++n) {
+    pass(milliseconds(20));
+    ticks += ticked() ? 1 : 0;
+  }
+  BOOST_TEST(ticks == 20);
+}
+
 BOOST_AUTO_TEST_CASE(a_claim_lapses_by_the_tick_alone) {
   send(claim(1, SessionId(7)));
   run();

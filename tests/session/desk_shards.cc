@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "actors/clock.h"
+#include "actors/shard_work.h"
 #include "policies/lru_policy.h"
 #include "store/assert.h"
 #include "store/checksum.h"
@@ -16,8 +17,11 @@ constexpr auto kTick = std::chrono::milliseconds(5);
 DeskShards::DeskShards(NodeStore& store, std::shared_ptr<NamespaceTable> namespaces, Clock now,
                        Retired announce_retired)
     : store_(store), namespaces_(std::move(namespaces)), now_(std::move(now)) {
-  for (std::uint32_t i = 0; i < store.shards(); ++i)
+  for (std::uint32_t i = 0; i < store.shards(); ++i) {
     desks_.push_back(make_desk(ShardId(i)));
+    gates_.push_back(std::make_unique<ShardGate>());
+    gates_[i]->open(desks_[i].get());
+  }
   for (std::size_t i = 0; i < desks_.size() + 2; ++i)
     queues_.push_back(std::make_unique<Queue>());
   SlabDesk::Hooks hooks;
@@ -93,7 +97,16 @@ void DeskShards::post(std::size_t queue, Task task) {
 }
 
 void DeskShards::post_shard(ShardId id, std::function<void(ShardDesk&)> fn) {
-  post(id.value(), [this, id, fn = std::move(fn)] { fn(*desks_[id.value()]); });
+  post(id.value(), at_desk(id, std::move(fn)));
+}
+
+DeskShards::Task DeskShards::at_desk(ShardId id, std::function<void(ShardDesk&)> fn) {
+  return [this, id, fn = std::move(fn)] { gate(id)->at_desk([&] { fn(*desks_[id.value()]); }); };
+}
+
+std::shared_ptr<ShardGate> DeskShards::gate(ShardId id) {
+  const std::lock_guard lock(queues_[id.value()]->mutex);
+  return gates_[id.value()];
 }
 
 void DeskShards::ask(ShardId id, const std::function<void(ShardDesk&)>& fn) {
@@ -166,7 +179,10 @@ void DeskShards::run_queue(std::size_t number) {
 }
 
 void DeskShards::tick(std::size_t shard) {
-  if (shard < desks_.size()) desks_[shard]->tick(now_(), wall_ns());
+  if (shard >= desks_.size()) return;
+  gate(ShardId(static_cast<std::uint32_t>(shard)))->at_desk([&] {
+    desks_[shard]->tick(now_(), wall_ns());
+  });
 }
 
 void DeskShards::tick_all() {
@@ -193,15 +209,20 @@ void DeskShards::run_all() {
 
 void DeskShards::kill_shard(ShardId id) {
   const auto replace = [this, id] {
+    const std::size_t n = id.value();
     std::deque<Task> lost;
+    std::shared_ptr<ShardGate> gate = std::make_shared<ShardGate>();
     {
-      const std::lock_guard lock(queues_[id.value()]->mutex);
-      lost.swap(queues_[id.value()]->tasks);
+      const std::lock_guard lock(queues_[n]->mutex);
+      lost.swap(queues_[n]->tasks);
+      gate.swap(gates_[n]);
     }
-    desks_[id.value()] = nullptr;
+    gate->close();
+    desks_[n] = nullptr;
     lost.clear();
-    desks_[id.value()] = make_desk(id);
-    desks_[id.value()]->shard().rebuild();
+    desks_[n] = make_desk(id);
+    desks_[n]->shard().rebuild();
+    gates_[n]->open(desks_[n].get());
   };
   if (threaded_) {
     post(id.value(), replace);
@@ -212,53 +233,53 @@ void DeskShards::kill_shard(ShardId id) {
 
 // -- the ports -----------------------------------------------------------------------------------
 
+/// As ActorPorts does; but on the caller's thread, everything waits until it is told to run.
+template <class Message>
+void DeskShards::pass(ShardId to, Message message) {
+  const auto here = [&](ShardDesk& desk) { carry_out(desk, message, now_()); };
+  if (threaded_ && is_short(*message) && gate(to)->try_here(here)) return;
+  Queue& queue = *queues_[to.value()];
+  {
+    const std::lock_guard lock(queue.mutex);
+    const std::shared_ptr<ShardGate> counted = gates_[to.value()];
+    counted->sent();
+    queue.tasks.push_back(at_desk(to, [this, counted, message](ShardDesk& desk) {
+      while (carry_out(desk, message, now_())) {
+      }
+      counted->handled();
+    }));
+  }
+  queue.filled.notify_one();
+}
 void DeskShards::send(ShardId to, std::shared_ptr<ReserveCall> call) {
-  post_shard(to, [this, call = std::move(call)](ShardDesk& desk) { desk.reserve(call, now_()); });
+  pass(to, std::move(call));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<ClaimCall> call) {
-  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
-    run_claims(desk.shard(), *call);
-    call->answer();
-  });
+  pass(to, std::move(call));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<EraseCall> call) {
-  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
-    run_erases(desk.shard(), *call);
-    call->answer();
-  });
+  pass(to, std::move(call));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<ScanCall> call) {
-  post_shard(to, [call = std::move(call)](ShardDesk& desk) {
-    run_scan(desk.shard(), *call);
-    call->answer();
-  });
+  pass(to, std::move(call));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const RequestNote> note) {
-  post_shard(to, [note](ShardDesk& desk) { desk.shard().on_request(note->context); });
+  pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const RequestEndNote> note) {
-  post_shard(to, [this, note](ShardDesk& desk) {
-    desk.shard().on_request_end(note->request, note->output_tokens, note->touches);
-    desk.evict_over(now_());
-  });
+  pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const TouchNote> note) {
-  post_shard(to, [this, note](ShardDesk& desk) {
-    desk.shard().touch(note->touches, note->request);
-    desk.evict_over(now_());
-  });
+  pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const AbortNote> note) {
-  post_shard(to, [note](ShardDesk& desk) { run_aborts(desk.shard(), *note); });
+  pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const DropClaimsNote> note) {
-  post_shard(to, [note](ShardDesk& desk) {
-    while (!desk.shard().drop_claims(note->session, 64)) {
-    }
-  });
+  pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const QuarantineNote> note) {
-  post_shard(to, [note](ShardDesk& desk) { desk.shard().quarantine(note->key); });
+  pass(to, std::move(note));
 }
 void DeskShards::send(std::shared_ptr<OpenNamespaceCall> call) {
   post(tenants_queue(), [this, call = std::move(call)] {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/shard_desk.h"
+#include "actors/shard_gate.h"
 #include "actors/slab_desk.h"
 #include "actors/tenant_port.h"
 #include "store/node_store.h"
@@ -70,6 +71,10 @@ class DeskShards : public ShardPort, public TenantPort {
 
   std::unique_ptr<ShardDesk> make_desk(ShardId id);
   void post(std::size_t queue, Task task);
+  template <class Message>
+  void pass(ShardId to, Message message);
+  std::shared_ptr<ShardGate> gate(ShardId id);
+  Task at_desk(ShardId id, std::function<void(ShardDesk&)> fn);
   void post_shard(ShardId id, std::function<void(ShardDesk&)> fn);
   void run_queue(std::size_t queue);
   void tick(std::size_t shard);
@@ -81,7 +86,8 @@ class DeskShards : public ShardPort, public TenantPort {
   std::shared_ptr<NamespaceTable> namespaces_;
   Clock now_;
   std::unique_ptr<SlabDesk> slabs_;
-  std::vector<std::unique_ptr<ShardDesk>> desks_;  ///< each its queue's thread's
+  std::vector<std::unique_ptr<ShardDesk>> desks_;  ///< each its queue's thread's, or its gate's
+  std::vector<std::shared_ptr<ShardGate>> gates_;  ///< each under its queue's mutex
   std::vector<std::unique_ptr<Queue>> queues_;
   bool threaded_ = false;
 };

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "store/types.h"
+
+namespace larder {
+
+/// A block that a rebuilding shard found in its index.
+struct FoundBlock {
+  std::uint32_t position = 0;
+  EntryId id;
+  friend auto operator<=>(const FoundBlock&, const FoundBlock&) = default;
+};
+
+/// Blocks found in any order, handed out by position: a parent before its children. Sorts runs as
+/// they come and merges them with a heap, so that no step sorts or copies all of them: add() of n
+/// is O(n log n), take_first() O(log runs). Owns 8 bytes a block. Not thread-safe.
+class FoundBlocks {
+ public:
+  void add(std::vector<FoundBlock> found);
+  bool empty() const { return heap_.empty(); }
+  /// Not when empty().
+  FoundBlock take_first();
+
+ private:
+  /// Sorted; in the heap it has a next one.
+  struct Run {
+    std::vector<FoundBlock> blocks;
+    std::size_t next = 0;
+    const FoundBlock& front() const { return blocks[next]; }
+  };
+  static bool later(const Run& a, const Run& b) { return a.front() > b.front(); }
+
+  std::vector<Run> heap_;
+};
+
+}  // namespace larder

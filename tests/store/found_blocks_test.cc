@@ -1,0 +1,37 @@
+#include "store/found_blocks.h"
+
+#include <algorithm>
+#include <random>
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace larder::found_blocks_test {
+
+BOOST_AUTO_TEST_SUITE(found_blocks)
+
+BOOST_DATA_TEST_CASE(come_out_in_order_however_they_came_in, boost::unit_test::data::xrange(50),
+                     seed) {
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  FoundBlocks found;
+  std::vector<FoundBlock> all;
+  for (auto runs = random() % 20; runs > 0; --runs) {
+    std::vector<FoundBlock> run(random() % 50);
+    for (FoundBlock& block : run) {
+      block = {static_cast<std::uint32_t>(random() % 100),
+               EntryId(static_cast<std::uint32_t>(all.size()))};
+      all.push_back(block);
+    }
+    found.add(std::move(run));
+  }
+  std::sort(all.begin(), all.end());
+  for (const FoundBlock& block : all) {
+    BOOST_REQUIRE(!found.empty());
+    BOOST_TEST((found.take_first() == block));
+  }
+  BOOST_TEST(found.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace larder::found_blocks_test
