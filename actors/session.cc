@@ -242,7 +242,7 @@ void Session::put_data(const Call& call) {
   if (op == nullptr || call.payload == 0) return;  // nothing comes
   payload_op_ = call.id;
   const PayloadSink sink = op->payload_sink(call.array, call.payload);
-  reader_.receive_payload(sink.pieces, sink.sum);
+  reader_.receive_payload(sink.pieces, sink.sum, CopyWay::kStreaming);
 }
 
 void Session::finish_payload() {

@@ -9,9 +9,9 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kSlabStep = 1'024;     ///< slots of a slab looked at in one message
-constexpr std::uint32_t kRebuildStep = 1'024;  ///< entries that one message looks at, or tracks
-constexpr int kIdleTicks = 4;                  ///< a shard with nothing to do ticks so much slower
+constexpr std::uint32_t kSlabStep = 1'024;   ///< slots of a slab looked at in one message
+constexpr std::uint32_t kRebuildStep = 256;  ///< entries that one message looks at, or tracks
+constexpr int kIdleTicks = 4;                ///< a shard with nothing to do ticks so much slower
 
 std::unique_ptr<ShardDesk> make_desk(const ShardActorOptions& options) {
   auto shard = std::make_unique<Shard>(options.id, *options.store, options.make_policy);

@@ -7,10 +7,15 @@
 
 namespace larder {
 
-void FoundBlocks::add(std::vector<FoundBlock> found) {
-  if (found.empty()) return;
-  std::sort(found.begin(), found.end());
-  heap_.push_back({std::move(found), 0});
+void FoundBlocks::add(const FoundBlock& found) {
+  open_run_.push_back(found);
+  if (open_run_.size() == kRun) finish_run();
+}
+
+void FoundBlocks::finish_run() {
+  if (open_run_.empty()) return;
+  std::sort(open_run_.begin(), open_run_.end());
+  heap_.push_back({std::exchange(open_run_, {}), 0});
   std::push_heap(heap_.begin(), heap_.end(), later);
 }
 

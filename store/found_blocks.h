@@ -16,12 +16,14 @@ struct FoundBlock {
   friend auto operator<=>(const FoundBlock&, const FoundBlock&) = default;
 };
 
-/// Blocks found in any order, handed out by position: a parent before its children. Sorts runs as
-/// they come and merges them with a heap, so that no step sorts or copies all of them: add() of n
-/// is O(n log n), take_first() O(log runs). Owns 8 bytes a block. Not thread-safe.
+/// Blocks found in any order, handed out by position: a parent before its children. Sorts runs of
+/// kRun as they come and merges them with a heap, so that no step sorts or copies all of them:
+/// take_first() is O(log runs). Owns 8 bytes a block. Not thread-safe.
 class FoundBlocks {
  public:
-  void add(std::vector<FoundBlock> found);
+  void add(const FoundBlock& found);
+  /// Once, after the last add() and before the first take_first().
+  void close() { finish_run(); }
   bool empty() const { return heap_.empty(); }
   /// Not when empty().
   FoundBlock take_first();
@@ -34,7 +36,10 @@ class FoundBlocks {
     const FoundBlock& front() const { return blocks[next]; }
   };
   static bool later(const Run& a, const Run& b) { return a.front() > b.front(); }
+  static constexpr std::size_t kRun = 8'192;
+  void finish_run();
 
+  std::vector<FoundBlock> open_run_;
   std::vector<Run> heap_;
 };
 

@@ -19,6 +19,13 @@ constexpr std::uint32_t kInitialBits = 12;
 constexpr std::uint32_t kMigrateSlots = 16;
 constexpr std::uint32_t kMigrateSlotsTick = 1024;
 constexpr Bytes kDrainSlice{1ULL << 20};
+/// Entries that become free together, and batches of them that one call hands back.
+constexpr std::size_t kBatchEntries = 4'096;
+constexpr int kBatchesStep = 16;
+/// The next table is prepared from 13/16 of the slots on (it is needed at 14/16), so much of it a
+/// write: a fault for each of its pages then, instead of for each write that comes after.
+constexpr std::uint64_t kPrepareFrom = 13;
+constexpr Bytes kPrepareStep{256};
 
 std::uint32_t pack_group_rank(const BlockKey& key) {
   return static_cast<std::uint32_t>(key.group.value()) << 16 | key.rank.value();
@@ -230,6 +237,7 @@ absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
   size_.fetch_add(1, std::memory_order_relaxed);
   migrate(kMigrateSlots);
   grow_if_full();
+  prepare_next();
   return id;
 }
 
@@ -279,6 +287,7 @@ void Index::free_entry(EntryId id) {
   word.generation += 1;
   e.word.store(word.pack(), std::memory_order_release);
   open_batch_.entries.push_back(id);
+  if (open_batch_.entries.size() >= kBatchEntries) recycle();
 }
 
 void Index::publish(SlotTable* current, SlotTable* old) {
@@ -291,13 +300,31 @@ void Index::grow_if_full() {
   const std::uint64_t capacity = current_->capacity();
   if ((current_->live() + current_->tombstones()) * 8ULL <= capacity * 7) return;
   if (old_ != nullptr) migrate(old_->capacity());
-  const bool doubled = size() * 8 > capacity * 5;
-  const auto bits = static_cast<std::uint32_t>(std::bit_width(capacity) - 1 + (doubled ? 1 : 0));
-  old_ = std::exchange(current_, std::make_unique<SlotTable>(bits));
+  make_next(next_bits());
+  old_ = std::exchange(current_, std::move(next_));
   migrated_ = 0;
-  memory_.fetch_add(current_->memory().count, std::memory_order_relaxed);
   recycle();  // an earlier pair and table leave the open batch
   publish(current_.get(), old_.get());
+}
+
+std::uint32_t Index::next_bits() const {
+  const std::uint64_t capacity = current_->capacity();
+  const bool doubled = size() * 8 > capacity * 5;
+  return static_cast<std::uint32_t>(std::bit_width(capacity) - 1 + (doubled ? 1 : 0));
+}
+
+void Index::make_next(std::uint32_t bits) {
+  if (next_ != nullptr && next_->capacity() == 1U << bits) return;
+  if (next_ != nullptr) memory_.fetch_sub(next_->memory().count, std::memory_order_relaxed);
+  next_ = std::make_unique<SlotTable>(bits);
+  memory_.fetch_add(next_->memory().count, std::memory_order_relaxed);
+}
+
+void Index::prepare_next() {
+  const std::uint64_t used = current_->live() + current_->tombstones();
+  if (used * 16 <= current_->capacity() * kPrepareFrom) return;
+  if (next_ == nullptr) make_next(next_bits());
+  next_->prepare(kPrepareStep);
 }
 
 void Index::migrate(std::uint32_t slots) {
@@ -326,7 +353,8 @@ void Index::recycle() {
     open_batch_.epoch = domain_.advance();
     waiting_.push_back(std::exchange(open_batch_, {}));
   }
-  while (!waiting_.empty() && domain_.passed(waiting_.front().epoch)) {
+  for (int n = 0; n < kBatchesStep && !waiting_.empty(); ++n) {
+    if (!domain_.passed(waiting_.front().epoch)) return;
     Batch& batch = waiting_.front();
     free_.insert(free_.end(), batch.entries.begin(), batch.entries.end());
     if (batch.table) {

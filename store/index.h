@@ -181,6 +181,9 @@ class Index {
   std::uint64_t position_of(EntryId id) const;
   void publish(SlotTable* current, SlotTable* old);
   void grow_if_full();
+  std::uint32_t next_bits() const;
+  void make_next(std::uint32_t bits);
+  void prepare_next();
   void migrate(std::uint32_t slots);
   void recycle();
 
@@ -196,6 +199,7 @@ class Index {
   // The shard alone:
   std::unique_ptr<SlotTable> current_;
   std::unique_ptr<SlotTable> old_;
+  std::unique_ptr<SlotTable> next_;  ///< null, or being prepared
   std::unique_ptr<Tables> published_;
   std::uint32_t migrated_ = 0;  ///< slots of `old_` looked at
   std::vector<std::unique_ptr<HugeMemory>> chunk_memory_;

@@ -36,12 +36,11 @@ bool Shard::rebuild_some(std::uint32_t limit) {
 void Shard::remember_entries(std::uint32_t limit) {
   const auto end = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(index_.entry_limit(), std::uint64_t{rebuilt_to_} + limit));
-  std::vector<FoundBlock> found;
   for (; rebuilt_to_ < end; ++rebuilt_to_) {
     const EntryId id(rebuilt_to_);
-    if (remember_entry(id)) found.push_back({header_of(index_.entry(id)).position, id});
+    if (remember_entry(id)) found_.add({header_of(index_.entry(id)).position, id});
   }
-  found_.add(std::move(found));
+  if (end == index_.entry_limit()) found_.close();
 }
 
 /// True for a block, which is to be tracked when all are known.

@@ -48,6 +48,15 @@ bool SlotTable::remove(std::uint64_t hash, EntryId id) {
   return true;
 }
 
+void SlotTable::prepare(Bytes bytes) {
+  constexpr std::uint64_t kPage = 4 << 10;
+  const std::uint64_t end = std::min(prepared_ + bytes.count, memory().count);
+  for (std::uint64_t page = (prepared_ + kPage - 1) / kPage; page * kPage < end; ++page) {
+    slots_[page * kPage / sizeof(std::uint32_t)].store(kEmpty, std::memory_order_relaxed);
+  }
+  prepared_ = end;
+}
+
 bool SlotTable::drain(Bytes bytes) {
   const std::uint64_t slice = std::min(bytes.count, memory().count - drained_);
   memory_.give_back(drained_, {slice});

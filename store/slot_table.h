@@ -84,6 +84,8 @@ class SlotTable {
   std::uint32_t tombstones() const {
     return tombstones_;
   }
+  /// Before its first use: has the kernel give memory for `bytes` more of it.
+  void prepare(Bytes bytes);
   /// Every slot has been passed by a migration: see HugeMemory.
   void full() {
     memory_.full();
@@ -121,6 +123,7 @@ class SlotTable {
   std::atomic<std::uint32_t>* slots_;
   std::uint32_t live_ = 0;
   std::uint32_t tombstones_ = 0;
+  std::uint64_t prepared_ = 0;  ///< bytes
   std::uint64_t drained_ = 0;
 };
 

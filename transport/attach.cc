@@ -18,8 +18,9 @@
 namespace larder {
 namespace {
 
-constexpr int kPeerPidFd = 77;    // SO_PEERPIDFD, Linux 6.5
-constexpr long kPidFdOpen = 434;  // pidfd_open, Linux 5.3
+constexpr int kPeerPidFd = 77;            // SO_PEERPIDFD, Linux 6.5
+constexpr long kPidFdOpen = 434;          // pidfd_open, Linux 5.3
+constexpr std::size_t kPiece = 64 << 10;  ///< small enough that the checksum finds it in the cache
 
 Fd peer_pidfd(int socket, pid_t pid) {
   int fd = -1;
@@ -74,31 +75,19 @@ absl::Status AttachedProcess::probe(std::uint64_t address, std::uint64_t value) 
 AttachedProcess::Outcome AttachedProcess::read(std::uint64_t address, std::span<std::byte> dst,
                                                Checksum* sum) const {
   LARDER_ASSERT(dst.size() <= limits::kCopySlice.count);
-  // What nobody reads back at once is fetched into a cache and written past it: half the traffic.
-  const bool streams = sum != nullptr && dst.size() >= kStreamingSumMin;
-  for (std::size_t at = 0; at < dst.size();) {
-    const std::size_t n = std::min(kBounceBytes, dst.size() - at);
-    std::byte* const to = streams ? bounce_memory() : dst.data() + at;
-    const ssize_t got = read_some(address + at, {to, n});
+  std::size_t at = 0;
+  while (at < dst.size()) {
+    const std::size_t n = std::min(kPiece, dst.size() - at);
+    const iovec local{dst.data() + at, n};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
+    const iovec remote{reinterpret_cast<void*>(address + at), n};
+    const ssize_t got = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
     if (got < 0) return outcome_of(errno);
     if (got == 0) return Outcome::kFault;
-    const auto bytes = static_cast<std::size_t>(got);
-    if (streams) {
-      copy_streaming_sum(dst.data() + at, to, bytes, *sum);
-    } else if (sum != nullptr) {
-      sum->update(to, bytes);
-    }
-    at += bytes;
+    if (sum != nullptr) sum->update(dst.data() + at, static_cast<std::size_t>(got));
+    at += static_cast<std::size_t>(got);
   }
   return Outcome::kOk;
-}
-
-/// As process_vm_readv().
-ssize_t AttachedProcess::read_some(std::uint64_t address, std::span<std::byte> to) const {
-  const iovec local{to.data(), to.size()};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
-  const iovec remote{reinterpret_cast<void*>(address), to.size()};
-  return process_vm_readv(pid_, &local, 1, &remote, 1, 0);
 }
 
 bool AttachedProcess::alive() const {

@@ -42,7 +42,6 @@ class AttachedProcess {
   pid_t pid() const { return pid_; }
 
  private:
-  ssize_t read_some(std::uint64_t address, std::span<std::byte> to) const;
   AttachedProcess(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
   pid_t pid_ = 0;
   Fd pidfd_;

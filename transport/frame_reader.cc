@@ -142,7 +142,7 @@ bool FrameReader::finish_head(Result& result) {
   return true;
 }
 
-void FrameReader::receive_payload(std::span<const iovec> pieces, Checksum* sum) {
+void FrameReader::receive_payload(std::span<const iovec> pieces, Checksum* sum, CopyWay way) {
   LARDER_ASSERT(state_ == State::kPayload);
   std::size_t total = 0;
   for (const iovec& piece : pieces)
@@ -151,6 +151,7 @@ void FrameReader::receive_payload(std::span<const iovec> pieces, Checksum* sum) 
   sink_.assign(pieces.begin(), pieces.end());
   sink_next_ = 0;
   sum_ = sum;
+  way_ = way;
 }
 
 void FrameReader::discard_payload() {
@@ -159,11 +160,11 @@ void FrameReader::discard_payload() {
   sum_ = nullptr;
 }
 
-/// What comes next goes by the bounce memory: the owner wants a checksum, and all that fits in
-/// there has a place.
+/// What comes next goes by the bounce memory: the owner wants it past the caches, and all that is
+/// to come has a place.
 bool FrameReader::bounces() const {
-  if (state_ != State::kPayload || sum_ == nullptr || payload_left_ < kStreamingSumMin)
-    return false;
+  const bool streams = sum_ != nullptr && way_ == CopyWay::kStreaming;
+  if (state_ != State::kPayload || !streams || payload_left_ < kStreamingSumMin) return false;
   std::size_t placed = 0;
   for (std::size_t n = sink_next_; n < sink_.size(); ++n)
     placed += sink_[n].iov_len;

@@ -68,8 +68,10 @@ class FrameReader {
 
   /// Where the payload of frame() goes, in order; together at most its length, the rest is
   /// discarded. The memory must stay until kPayloadDone or discard_payload(), and so must `sum`:
-  /// unless null, it is added what goes to `pieces`, and large payloads go there past the caches.
-  void receive_payload(std::span<const iovec> pieces, Checksum* sum = nullptr);
+  /// unless null, it is added what goes to `pieces`. kStreaming, which takes a `sum`: large
+  /// payloads go there past the caches.
+  void receive_payload(std::span<const iovec> pieces, Checksum* sum = nullptr,
+                       CopyWay way = CopyWay::kBySize);
   /// From now on the payload under way goes to scratch memory; the owner's is not touched again.
   void discard_payload();
   /// A header is here, its body and array are not.
@@ -124,6 +126,7 @@ class FrameReader {
   absl::InlinedVector<iovec, 4> sink_;  ///< rest of the owner's pieces
   std::size_t sink_next_ = 0;
   Checksum* sum_ = nullptr;  ///< the owner's, of what goes to its pieces
+  CopyWay way_ = CopyWay::kBySize;
   absl::Status failure_;
 };
 

@@ -97,8 +97,8 @@ class Node {
     finish("tick");
   }
   void rebuild() {
-    steps_["shard: made anew after its actor died"].time(
-        [&] { node_.shards().kill_shard(ShardId(0)); });
+    Steps& steps = steps_["shard: made anew after its actor died"];
+    node_.shards().kill_shard(ShardId(0), [&](const auto& step) { steps.time(step); });
   }
 
   static wire::KeyRecord record(std::uint64_t n) {

@@ -55,7 +55,8 @@ void on_frame(FrameReader& reader, Payload& payload, Outcome& out) {
   std::byte* const data = payload.bytes.data();
   const std::size_t half = payload.bytes.size() / 2;
   const iovec pieces[] = {{data, half}, {data + half, payload.bytes.size() - half}};
-  reader.receive_payload(pieces, frame.header.id % 2 == 0 ? &payload.sum : nullptr);
+  reader.receive_payload(pieces, frame.header.id % 2 == 0 ? &payload.sum : nullptr,
+                         frame.header.id % 4 == 0 ? CopyWay::kStreaming : CopyWay::kBySize);
 }
 
 void on_payload(FrameReader& reader, const Payload& payload, Outcome& out) {

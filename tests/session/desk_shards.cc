@@ -12,7 +12,8 @@ namespace larder::sim {
 
 namespace {
 constexpr auto kTick = std::chrono::milliseconds(5);
-}
+constexpr std::uint32_t kRebuildStep = 256;
+}  // namespace
 
 DeskShards::DeskShards(NodeStore& store, std::shared_ptr<NamespaceTable> namespaces, Clock now,
                        Retired announce_retired)
@@ -207,8 +208,8 @@ void DeskShards::run_all() {
   }
 }
 
-void DeskShards::kill_shard(ShardId id) {
-  const auto replace = [this, id] {
+void DeskShards::kill_shard(ShardId id, const AroundStep& around) {
+  const auto replace = [this, id, around] {
     const std::size_t n = id.value();
     std::deque<Task> lost;
     std::shared_ptr<ShardGate> gate = std::make_shared<ShardGate>();
@@ -221,7 +222,8 @@ void DeskShards::kill_shard(ShardId id) {
     desks_[n] = nullptr;
     lost.clear();
     desks_[n] = make_desk(id);
-    desks_[n]->shard().rebuild();
+    for (bool more = true; more;)
+      around([&] { more = desks_[n]->shard().rebuild_some(kRebuildStep); });
     gates_[n]->open(desks_[n].get());
   };
   if (threaded_) {

@@ -41,8 +41,11 @@ class DeskShards : public ShardPort, public TenantPort {
   void run_all();
   std::size_t queues() const { return queues_.size(); }
   void tick_all();
-  /// Ends a shard's desk as a fault would, and makes another on the same index.
-  void kill_shard(ShardId id);
+  using AroundStep = std::function<void(const std::function<void()>& step)>;
+  /// Ends a shard's desk as a fault would, and makes another on the same index, in steps that
+  /// `around` calls.
+  void kill_shard(
+      ShardId id, const AroundStep& around = [](const auto& step) { step(); });
   /// Calls `fn` with the shard on its thread, and waits for it.
   void ask(ShardId id, const std::function<void(ShardDesk&)>& fn);
 

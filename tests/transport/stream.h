@@ -110,7 +110,8 @@ class Collector {
       pieces.push_back({under_way_.payload.data() + at, std::min(piece_, length - at)});
     }
     sum_.reset();
-    reader.receive_payload(pieces, summed_ ? &sum_ : nullptr);
+    const CopyWay way = frames.size() % 2 == 0 ? CopyWay::kStreaming : CopyWay::kBySize;
+    reader.receive_payload(pieces, summed_ ? &sum_ : nullptr, way);
   }
 
   std::size_t piece_;
