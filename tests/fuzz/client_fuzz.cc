@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include "tests/fuzz/hostile_server.h"
 #include "tests/fuzz/reached.h"
 #include "tests/temp_dir.h"
+#include "transport/socket.h"
 #include "transport/wire_log.h"
 
 namespace larder {
@@ -38,7 +41,7 @@ class Run {
   }
 
   void call(std::uint8_t what) {
-    switch (what % 22) {
+    switch (what % 24) {
       case 0:
         return get({100, 5'000});
       case 1:
@@ -58,8 +61,7 @@ class Run {
       case 8:
         return open_namespace();
       case 9:
-        (void)client_.end_request(client_.begin_request(kNamespace), 5);
-        return;
+        return request();
       case 10:
         return check(client_.touch(kNamespace, keys_));
       case 11:
@@ -89,6 +91,8 @@ class Run {
         (void)client_.set_mode(kNamespace, NamespaceMode::kShadow);
         (void)client_.purge({.writer = what});
         return;
+      case 21:
+        return own_region();
       default:
         return submit();
     }
@@ -132,8 +136,11 @@ class Run {
     LARDER_ASSERT(views->size() == keys_.size());
     for (View& one : *views) {
       LARDER_ASSERT(one.bytes().empty() || one.status() == KeyStatus::kOk);
+      View moved = std::move(one);
+      one = View();
+      one = std::move(moved);
       (void)one.release();
-      LARDER_ASSERT(one.bytes().empty());
+      LARDER_ASSERT(one.bytes().empty() && !one.release());
     }
   }
 
@@ -173,6 +180,27 @@ class Run {
     const std::vector<ConstBuffer> buffers = {{memory->data(), 100}, {memory->data() + 100, 900}};
     check(client_.put(kNamespace, sized({100, 900}), buffers, {}));
     (void)client_.unregister_region(*memory);
+  }
+
+  void own_region() {
+    constexpr std::size_t kBytes = 16'384;
+    const auto memfd = make_sealed_memfd("fuzz", Bytes{kBytes});
+    LARDER_ASSERT(memfd.ok());
+    void* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd->get(), 0);
+    LARDER_ASSERT(mapped != MAP_FAILED);
+    const std::span<std::byte> memory(static_cast<std::byte*>(mapped), kBytes);
+    if (client_.register_region(memfd->get(), memory).ok()) {
+      const std::vector<ConstBuffer> buffers = {{memory.data(), 100}, {memory.data() + 100, 900}};
+      check(client_.put(kNamespace, sized({100, 900}), buffers, {}));
+    }
+    (void)client_.unregister_region(memory);
+    ::munmap(mapped, kBytes);
+  }
+
+  void request() {
+    const std::uint64_t request = client_.begin_request(kNamespace, {.priority = 2});
+    (void)client_.match_flat(kNamespace, chain_, {.request = request, .claim = true});
+    (void)client_.end_request(request, 5);
   }
 
   void submit() {
