@@ -28,9 +28,12 @@ constexpr NamespaceId kNamespace{7};
 constexpr std::size_t kLarge = 300'000;  ///< beyond what is put inline, and one chunk
 fuzz::Reached reached;
 
+/// Of calls that are not waited for; they outlive the client.
+using Buffers = std::vector<std::vector<std::vector<std::byte>>>;
+
 class Run {
  public:
-  explicit Run(Client& client) : client_(client) {
+  Run(Client& client, Buffers& later) : client_(client), later_(later) {
     for (std::uint64_t n = 0; n < 2; ++n)
       keys_.push_back(flat_key("key-" + std::to_string(n), 0));
   }
@@ -204,7 +207,7 @@ class Run {
   }
 
   void submit() {
-    // Kept until the run's end: their completions may come late.
+    // Kept until the client's end: it may still receive into them after the run's.
     later_.push_back(memory({100, 5'000}));
     auto& bytes = later_.back();
     const std::vector<std::vector<MutableBuffer>> into = {{{bytes[0].data(), 100}},
@@ -225,7 +228,7 @@ class Run {
   Client& client_;
   std::vector<Key> keys_;
   const std::vector<BlockHash> chain_ = {{1, 1}, {2, 2}, {3, 3}};
-  std::vector<std::vector<std::vector<std::byte>>> later_;
+  Buffers& later_;
   std::set<std::uint64_t> submitted_;
 };
 
@@ -250,6 +253,7 @@ void run(const std::vector<std::uint8_t>& calls, const std::vector<std::uint8_t>
   while (accept_from(listener())->has_value()) {
   }
   fuzz::HostileServer hostile(listener(), server);
+  Buffers later;
   auto client = Client::connect(
       {.server = socket_path(),
        .transport = how % 3 == 0 ? Client::Transport::kTcp : Client::Transport::kAuto,
@@ -260,7 +264,7 @@ void run(const std::vector<std::uint8_t>& calls, const std::vector<std::uint8_t>
        .allow_attach = how % 5 == 0});
   if (!client.ok()) return;
   reached.past();
-  Run run(**client);
+  Run run(**client, later);
   for (std::size_t n = 1; n < calls.size() && !hostile.gone(); ++n)
     run.call(calls[n]);
 }
