@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "store/checksum.h"
 #include "store/limits.h"
@@ -286,6 +287,7 @@ absl::Status NamespaceTable::save() const {
   for (const auto& [id, known] : by_id_)
     all.push_back(to_json(*known.info));
   const std::string temporary = file_ + ".new";
+  ::unlink(temporary.c_str());  // a link that stands there is not followed
   {
     std::ofstream out(temporary, std::ios::trunc);
     const std::string sum = checksum_of(all);

@@ -107,6 +107,7 @@ absl::Status RuntimeDir::identify() {
   }
   incarnation_ += 1;
   const std::string temporary = file + ".new";
+  ::unlink(temporary.c_str());  // a link that stands there is not followed
   std::ofstream out(temporary, std::ios::trunc);
   out << node_id_ << ' ' << incarnation_ << '\n';
   out.close();

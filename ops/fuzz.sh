@@ -38,7 +38,7 @@ run_one() { # NAME: its log goes to build/PRESET/NAME.log
   # First the corpus alone, then what grows from it. Without -entropic, whose bookkeeping grows with the
   # corpus until it takes most of the time; at full length, because fields stand anywhere in an input.
   "$build/bin/${name}_fuzz" -runs=0 "$corpus/$name" >"$build/$name.log" 2>&1 &&
-    "$build/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=25 -len_control=0 -rss_limit_mb=2048 -malloc_limit_mb=256 -entropic=0 -print_final_stats=1 \
+    "$build/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=25 -len_control=0 -rss_limit_mb=2048 -malloc_limit_mb=256 -entropic=0 -print_funcs=0 -print_final_stats=1 \
       "${dictionary[@]}" -artifact_prefix="$found/$name-" "$found/$name" "$corpus/$name" >"$build/$name.log" 2>&1
 }
 # Deep stacks of every allocation cost a tenth of the time; run an input that crashed without this.

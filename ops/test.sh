@@ -2,13 +2,13 @@
 # Installs what is missing, builds and runs every test; each stage prints its time, the first that fails
 # ends it. CI calls this script, nothing else. May be run again and again: builds are incremental.
 #
-#   ops/test.sh            format, layers, release, installed and Debian packages, ASan + UBSan, TSan, fuzzers (30 s each; LARDER_FUZZ_SECONDS)
+#   ops/test.sh            format, layers, release, installed and Debian packages, ASan + UBSan, TSan, fuzzers (a minute each; LARDER_FUZZ_SECONDS)
 #   ops/test.sh --all      and clang-tidy, fuzzers for 10 minutes each, tests 20 times over
 #   ops/test.sh STAGE…     only these, in this order
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fuzz_seconds=${LARDER_FUZZ_SECONDS:-30}
+fuzz_seconds=${LARDER_FUZZ_SECONDS:-60}
 stages=(install format layers release package asan tsan fuzz)
 if [ "${1:-}" = --all ]; then
   shift

@@ -46,13 +46,18 @@ ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* conte
       item.slot_bytes > store_.budget.ledger.capacity()) {
     return ReserveOutcome::kTooLarge;
   }
+  const auto generation = [&] { return word_of(index_.entry(found)).generation; };
+  const std::uint64_t before = found == kNoEntry ? 0 : generation();
   if (!charge(item, now)) return ReserveOutcome::kNoSlot;
   if (!take_slot(item, now)) {
     store_.refund(tenant, item.slot_bytes);
     return ReserveOutcome::kNoSlot;
   }
-  const bool returning = found != kNoEntry && uses_of(index_.entry(found)) > 0;
-  const EntryId id = enter(item, found);
+  // What left for it is remembered, and the oldest ghost forgotten: it may have been this one.
+  const bool forgotten = found != kNoEntry && generation() != before;
+  const EntryId known = forgotten ? kNoEntry : found;
+  const bool returning = known != kNoEntry && uses_of(index_.entry(known)) > 0;
+  const EntryId id = enter(item, known);
   if (id == kNoEntry) {
     item.lent = nullptr;
     store_.refund(tenant, item.slot_bytes);

@@ -143,13 +143,17 @@ void SlabStore::set_aside(SlabId id, const absl::Status& why, OpenReport& report
 absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
   next_id_ = seen_max + 1;
   const std::string path = next_id_path(dir_);
-  if (std::FILE* file = std::fopen(path.c_str(), "re"); file != nullptr) {
-    std::uint32_t stored = 0;
+  // A pipe by that name must not stop the start, and nobody's link is followed.
+  if (const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+      fd >= 0) {
+    char text[16] = {};
     // Damaged, it may say anything: then the ids that are seen decide.
-    if (std::fscanf(file, "%u", &stored) == 1 && stored <= limits::kSlabIdMax) {
+    std::uint32_t stored = 0;
+    if (::read(fd, text, sizeof text - 1) > 0 && std::sscanf(text, "%u", &stored) == 1 &&
+        stored <= limits::kSlabIdMax) {
       next_id_ = std::max(next_id_, stored);
     }
-    std::fclose(file);
+    ::close(fd);
   }
   return write_next_id(next_id_ + kIdsAhead);
 }
@@ -157,7 +161,9 @@ absl::Status SlabStore::read_next_id(std::uint32_t seen_max) {
 absl::Status SlabStore::write_next_id(std::uint32_t next) {
   const std::string path = next_id_path(dir_);
   const std::string temporary = path + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  // Whatever stands there, a link to a slab for one, is not written into.
+  ::unlink(temporary.c_str());
+  std::FILE* file = std::fopen(temporary.c_str(), "wxe");
   if (file == nullptr) return absl::ErrnoToStatus(errno, fmt::format("{}: create", temporary));
   const bool written = std::fprintf(file, "%u\n", next) > 0;
   const bool closed = std::fclose(file) == 0;

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include "tests/fuzz/hostile_server.h"
 #include "tests/fuzz/reached.h"
 #include "tests/temp_dir.h"
+#include "transport/socket.h"
 #include "transport/wire_log.h"
 
 namespace larder {
@@ -25,9 +28,12 @@ constexpr NamespaceId kNamespace{7};
 constexpr std::size_t kLarge = 300'000;  ///< beyond what is put inline, and one chunk
 fuzz::Reached reached;
 
+/// Of calls that are not waited for; they outlive the client.
+using Buffers = std::vector<std::vector<std::vector<std::byte>>>;
+
 class Run {
  public:
-  explicit Run(Client& client) : client_(client) {
+  Run(Client& client, Buffers& later) : client_(client), later_(later) {
     for (std::uint64_t n = 0; n < 2; ++n)
       keys_.push_back(flat_key("key-" + std::to_string(n), 0));
   }
@@ -38,7 +44,7 @@ class Run {
   }
 
   void call(std::uint8_t what) {
-    switch (what % 22) {
+    switch (what % 24) {
       case 0:
         return get({100, 5'000});
       case 1:
@@ -58,8 +64,7 @@ class Run {
       case 8:
         return open_namespace();
       case 9:
-        (void)client_.end_request(client_.begin_request(kNamespace), 5);
-        return;
+        return request();
       case 10:
         return check(client_.touch(kNamespace, keys_));
       case 11:
@@ -89,6 +94,8 @@ class Run {
         (void)client_.set_mode(kNamespace, NamespaceMode::kShadow);
         (void)client_.purge({.writer = what});
         return;
+      case 21:
+        return own_region();
       default:
         return submit();
     }
@@ -132,8 +139,11 @@ class Run {
     LARDER_ASSERT(views->size() == keys_.size());
     for (View& one : *views) {
       LARDER_ASSERT(one.bytes().empty() || one.status() == KeyStatus::kOk);
+      View moved = std::move(one);
+      one = View();
+      one = std::move(moved);
       (void)one.release();
-      LARDER_ASSERT(one.bytes().empty());
+      LARDER_ASSERT(one.bytes().empty() && !one.release());
     }
   }
 
@@ -175,8 +185,29 @@ class Run {
     (void)client_.unregister_region(*memory);
   }
 
+  void own_region() {
+    constexpr std::size_t kBytes = 16'384;
+    const auto memfd = make_sealed_memfd("fuzz", Bytes{kBytes});
+    LARDER_ASSERT(memfd.ok());
+    void* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd->get(), 0);
+    LARDER_ASSERT(mapped != MAP_FAILED);
+    const std::span<std::byte> memory(static_cast<std::byte*>(mapped), kBytes);
+    if (client_.register_region(memfd->get(), memory).ok()) {
+      const std::vector<ConstBuffer> buffers = {{memory.data(), 100}, {memory.data() + 100, 900}};
+      check(client_.put(kNamespace, sized({100, 900}), buffers, {}));
+    }
+    (void)client_.unregister_region(memory);
+    ::munmap(mapped, kBytes);
+  }
+
+  void request() {
+    const std::uint64_t request = client_.begin_request(kNamespace, {.priority = 2});
+    (void)client_.match_flat(kNamespace, chain_, {.request = request, .claim = true});
+    (void)client_.end_request(request, 5);
+  }
+
   void submit() {
-    // Kept until the run's end: their completions may come late.
+    // Kept until the client's end: it may still receive into them after the run's.
     later_.push_back(memory({100, 5'000}));
     auto& bytes = later_.back();
     const std::vector<std::vector<MutableBuffer>> into = {{{bytes[0].data(), 100}},
@@ -197,7 +228,7 @@ class Run {
   Client& client_;
   std::vector<Key> keys_;
   const std::vector<BlockHash> chain_ = {{1, 1}, {2, 2}, {3, 3}};
-  std::vector<std::vector<std::vector<std::byte>>> later_;
+  Buffers& later_;
   std::set<std::uint64_t> submitted_;
 };
 
@@ -222,6 +253,7 @@ void run(const std::vector<std::uint8_t>& calls, const std::vector<std::uint8_t>
   while (accept_from(listener())->has_value()) {
   }
   fuzz::HostileServer hostile(listener(), server);
+  Buffers later;
   auto client = Client::connect(
       {.server = socket_path(),
        .transport = how % 3 == 0 ? Client::Transport::kTcp : Client::Transport::kAuto,
@@ -232,7 +264,7 @@ void run(const std::vector<std::uint8_t>& calls, const std::vector<std::uint8_t>
        .allow_attach = how % 5 == 0});
   if (!client.ok()) return;
   reached.past();
-  Run run(**client);
+  Run run(**client, later);
   for (std::size_t n = 1; n < calls.size() && !hostile.gone(); ++n)
     run.call(calls[n]);
 }

@@ -4,7 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "actors/config.h"
 #include "actors/config_keys.h"
@@ -17,6 +20,8 @@ namespace {
 
 /// Between the parts of an input; TOML and flags have no use for it.
 constexpr char kPart = '\x1e';
+/// At a file's end: a comment of more than a file may have.
+constexpr char kLong = '\x1d';
 fuzz::Reached reached;
 
 std::vector<std::string> parts_of(std::string_view text) {
@@ -55,20 +60,33 @@ void check_reload(const Config& before, const Config& after) {
   LARDER_ASSERT(changed == after);
 }
 
+/// As a process that was started with `variables` sees them.
+Environment environment_of(std::vector<std::string> variables) {
+  std::vector<char*> entries;
+  for (std::string& one : variables)
+    entries.push_back(one.data());
+  entries.push_back(nullptr);
+  char** const own = std::exchange(environ, entries.data());
+  Environment env = process_environment();
+  environ = own;
+  return env;
+}
+
 void run(std::string_view text) {
-  const std::vector<std::string> parts = parts_of(text);
+  std::vector<std::string> parts = parts_of(text);
+  if (parts[0].ends_with(kLong)) parts[0].replace(parts[0].size() - 1, 1, 1 << 20, '#');
   const std::string path = dir().file("larder.toml", parts[0]);
   std::vector<const char*> argv = {"larderd"};
-  Environment env;
+  std::vector<std::string> variables = {"HOME=/", "LARDER"};
   for (std::size_t n = 1; n < parts.size(); ++n) {
     check_bytes(parts[n]);
-    const std::size_t equals = parts[n].find('=');
-    if (parts[n].starts_with("LARDER_") && equals != std::string::npos) {
-      env[parts[n].substr(0, equals)] = parts[n].substr(equals + 1);
+    if (parts[n].starts_with("LARDER_")) {
+      variables.push_back(parts[n]);
     } else {
       argv.push_back(parts[n].c_str());
     }
   }
+  Environment env = environment_of(std::move(variables));
   // Alone first: an argument or a variable that is wrong would hide the file.
   const auto file = load_config_file(path);
   if (file.ok()) {

@@ -121,7 +121,10 @@ void check_slots(const Started& node) {
 }
 
 void put_beside(Started& node) {
+  LARDER_ASSERT(node.store.slabs.free_space().ok());
+  LARDER_ASSERT(node.store.slabs.beyond_capacity() <= kCapacity);
   if (!node.store.slabs.may_grow(kTenant, kSlot)) return;
+  LARDER_ASSERT(node.store.slabs.below_quota(kTenant) || node.store.tenants.quota(kTenant));
   const auto slab = node.store.slabs.create(kTenant, "mine", kSlot);
   if (!slab.ok()) return;
   for (const SlabId id : node.store.slabs.slab_ids())
@@ -144,6 +147,29 @@ void retire_emptied(Started& node, SlabId id) {
   LARDER_ASSERT(!node.store.slabs.open_read_only(id).ok());
   LARDER_ASSERT(node.store.slabs.find(id) == nullptr);
   node.store.slabs.release_retired(id);
+}
+
+/// Its actors die, one block is removed under a reader and another claimed: nothing is lost by
+/// that.
+void restart_shards(Started& node) {
+  std::optional<Hold> held;
+  for (std::uint32_t i = 0; i < kShards; ++i) {
+    const BlockKey claimed{.ns = NamespaceId(98), .hash = {i, i}};
+    node.shards[i]->claim(claimed, SessionId(1), Time(std::chrono::hours(1)));
+    for (const auto& [place, slot] : node.blocks) {
+      if (place.first != i) continue;
+      const EntryId entry = node.store.indexes[i]->find(place.second);
+      held = node.store.indexes[i]->lease(entry, place.second);
+      if (held) node.shards[i]->erase(place.second, EraseCause::kRemoved);
+      if (held) node.store.indexes[i]->release(entry);
+      node.forget_evicted(SlotRef(slot));  // the map's own goes with its block
+      break;
+    }
+    node.shards[i] = std::make_unique<Shard>(ShardId(i), node.store,
+                                             [] { return std::make_unique<LruPolicy>(); });
+    node.shards[i]->rebuild();
+    node.shards[i]->tick(Time(std::chrono::hours(2)), 0);
+  }
 }
 
 /// Evicts what was adopted, as when the node is full.
@@ -169,7 +195,11 @@ void run(FuzzedDataProvider& in) {
     if (!first.ok) return;
     if (first.report.slabs.slabs > 0) reached.past();
     check_slots(first);
+    // Whole kilobytes of a quota, or none.
+    if (const int power = in.ConsumeIntegralInRange(10, 24); power <= 20)
+      first.store.tenants.set_quota(kTenant, Bytes{1ULL << power});
     put_beside(first);
+    if (in.ConsumeBool()) restart_shards(first);
     if (in.ConsumeBool()) empty(first);
     for (const auto& [key, slot] : first.blocks) {
       if (first.store.slabs.find(slot.slab) == nullptr) continue;

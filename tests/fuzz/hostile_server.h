@@ -30,9 +30,9 @@
 
 namespace larder::fuzz {
 
-/// One session on `listener`, in a thread of its own, until its input is used up or the client has
-/// gone; then it hangs up. Whoever asks nothing for a while is told something all the same, so that
-/// no call waits for its deadline.
+/// A few sessions on `listener`, one after the other, in a thread of its own, until its input is
+/// used up; then it hangs up. Whoever asks nothing for a while is told something all the same, so
+/// that no call waits for its deadline.
 class HostileServer {
  public:
   static constexpr std::uint32_t kSlot = 8192;
@@ -52,25 +52,41 @@ class HostileServer {
 
  private:
   static constexpr int kWaitMs = 1;
+  static constexpr int kSessionsMax = 3;
   static constexpr int kIdleMax = 6;  ///< times in a row that nothing was asked
 
   // -- the session -------------------------------------------------------------------------------
   void serve() {
-    while (!accept_client() && !stop_) {
+    for (int n = 0; n < kSessionsMax && !stop_ && in_.remaining_bytes() > 0; ++n) {
+      while (!accept_client() && !stop_) {
+      }
+      serve_client();
     }
+    gone_ = true;
+    // Who connects again is turned away at once: otherwise it waits for its deadline.
+    while (!stop_) {
+      if (accept_client()) fd_.reset();
+    }
+  }
+
+  /// Until it has gone, or is to be left alone.
+  void serve_client() {
+    reader_.emplace();
+    shm_ = false;
+    page_.reset();
+    idle_ = 0;
     while (!stop_ && fd_.valid() && in_.remaining_bytes() > 0 && idle_ < kIdleMax) {
       std::size_t budget = 1 << 20;
-      const ReadResult got = reader_.read(fd_.get(), budget);
+      const ReadResult got = reader_->read(fd_.get(), budget);
       if (got.event == ReadEvent::kClosed || got.event == ReadEvent::kFailed) break;
       if (got.event == ReadEvent::kFrame) {
         idle_ = 0;
-        answer(reader_.frame());
+        answer(reader_->frame());
       } else if (got.event == ReadEvent::kBlocked && !wait(fd_.get(), POLLIN)) {
         ++idle_;
         unasked();
       }
     }
-    gone_ = true;
     fd_.reset();
   }
 
@@ -96,7 +112,7 @@ class HostileServer {
       if (sent.state == IoState::kBlocked) {
         // It may be blocked, too: what it says is not heard any more.
         std::size_t budget = 1 << 20;
-        (void)reader_.read(fd_.get(), budget);
+        (void)reader_->read(fd_.get(), budget);
         wait(fd_.get(), POLLIN | POLLOUT);
         continue;
       }
@@ -420,7 +436,7 @@ class HostileServer {
   FuzzedDataProvider in_;
   const int listener_;
   Fd fd_;
-  FrameReader reader_;
+  std::optional<FrameReader> reader_;  ///< of the session
   bool shm_ = false;
   std::optional<ControlPage> page_;
   std::vector<Fd> files_;

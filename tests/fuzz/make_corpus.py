@@ -6,6 +6,7 @@ tests/fuzz/corpus, named grown_* and crash_*, and is not touched."""
 import json
 import pathlib
 import random
+import struct
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
@@ -28,7 +29,32 @@ def without(key):
     return one
 
 
-FILES = {  # the first character says which file: see files_fuzz.cc
+# The first character says which file (modulo 4), and from "4" on what is odd about it: "4" to "7" others may write or
+# read there, or it is long, "8" to ";" nothing is there, "<" to "?" something else is. See files_fuzz.cc.
+SAME = {**namespace(), "model": "m@", "mode": "off"}
+SAME["groups"] = SAME["groups"][:1]
+FILES = {
+    "node_others": f"4{UUID} 7\n",
+    "node_others_empty": "4",
+    "node_made": "8",
+    "node_no_directory": "<",
+    "node_no_room": f"<{UUID} 7\n",
+    "namespaces_many_kept": "=" + json.dumps([SAME]),
+    "namespaces_many": "=" + json.dumps([{**SAME, "mode": "default"}]),
+    "namespaces_checksum": "1" + json.dumps({"checksum": "0", "namespaces": [namespace()]}),
+    "namespaces_modes": "1" + json.dumps([namespace(mode="shadow"), namespace(model="n", mode="none"), namespace(model="o", mode=1)]),
+    "namespaces_no_tenant": "1" + json.dumps([namespace(tenant="")]),
+    "namespaces_small": "1" + json.dumps([namespace(unit_tokens=32, groups=namespace()["groups"][:1], segment_tokens=0)]),
+    "tokens_others": "6a-token-of-the-seeds tenant",
+    "tokens_none": ":",
+    "tokens_missing": ":a",
+    "tokens_directory": ">",
+    "tokens_star": "2a-token-of-the-seeds *\n",
+    "tenants_none_named": ";",
+    "tenants_missing": ";a",
+    "tenants_directory": "?",
+    "tenants_limit_first": "3host=1 host=2\n",
+    "tenants_long_file": "7host=1\n",
     "node_whole": f"0{UUID} 7\n",
     "node_upper": f"0{UUID.upper()} 7\n",
     "node_short": f"0{UUID[:-1]} 7\n",
@@ -120,6 +146,13 @@ CONFIG = {
     "bool": "allow_trace_time = 1\n",
     "negative": "shards = -1\n",
     "syntax": "shards = = 1\n",
+    "tls_cert": 'tls_cert = "/c.pem"\n',
+    "small": 'host_bytes = "1MiB"\n',
+    "too_long": 'shards = 1\n\x1d',
+    "config_named": PART + "LARDER_CONFIG=/nowhere/larder.toml",
+    "env_no_value": PART + "LARDER_SHARDS" + PART + "LARDER_SHARDS=1",
+    "shards_negative": PART + "--shards=-1",
+    "trace_time": PART + "LARDER_ALLOW_TRACE_TIME=maybe",
     "help": PART + "--help",
     "version": PART + "--version",
     "print": PART + "--print-config",
@@ -199,12 +232,61 @@ HTTP = {  # the first character is how long the pieces are, by 16: see http_fuzz
     "many_headers": "\xff" + GET + "X: y\r\n" * 150 + "\r\n",
 }
 
+
+
+def frame(type=2, flags=0, id=1, body=b"", array=b"", payload=b"", lengths=None, magic=b"LRDR", version=1, reserved=0):
+    head = magic + struct.pack("<BBHQ", version, type, flags, id)
+    head += struct.pack("<IIII", *(lengths or (len(body), len(array), len(payload))), reserved)
+    return head + body + array + payload
+
+
+def script(piece=16, slice=16, sinks=2, how=0, zeros=0):  # see frame_fuzz.cc
+    return bytes([piece, slice, sinks, how, zeros])
+
+
+SKIP_HEADS, DROP_PAYLOADS, TRIM, CLOSED, FAILED, TROUBLED, FDS = 1, 2, 8, 16, 32, 48, 192
+PUT = frame(11, id=7, body=b"\x08\x07\x10\x09", array=b"k" * 72, payload=b"v" * 300)
+FRAME = {
+    "ping": script() + frame(),
+    "two_pings": script(piece=255, slice=255) + frame() + frame(id=2),
+    "put_inline": script() + PUT,
+    "put_whole": script(piece=255, slice=255, sinks=1) + PUT + frame(),
+    "put_bytewise": script(piece=0, slice=0) + PUT,
+    "put_no_place": script(sinks=0) + PUT,
+    "put_many_places": script(sinks=200, how=TRIM) + frame(11, payload=b"v" * 900) + PUT,
+    "put_dropped": script(how=DROP_PAYLOADS) + PUT + PUT,
+    "head_skipped": script(how=SKIP_HEADS | TRIM) + PUT + PUT,
+    "reply": script() + frame(9, flags=1, array=b"r" * 64),
+    "chunk": script() + frame(12, id=7, array=b"c" * 24, payload=b"v" * 40),
+    "fds_missing": script() + frame(4, flags=0x100),
+    "fds": script(how=FDS) + frame(4, flags=0x100) * 3,
+    "fds_two": script(piece=1, how=FDS) + frame(27, flags=0x200) + frame(),
+    "fds_too_many": script(piece=15, how=FDS) + frame(body=b"\0" * 400),
+    "moved_in_buffer": script() + frame(body=b"\0" * 9000) * 2,
+    "bad_magic": script() + frame(magic=b"LRDS"),
+    "bad_version": script() + frame(version=2),
+    "bad_reserved": script() + frame(reserved=1),
+    "long_body": script() + frame(lengths=(2**20 + 1, 0, 0)),
+    "long_array": script() + frame(lengths=(0, 2**23 + 1, 0)),
+    "long_payload": script() + frame(lengths=(0, 0, 2**18 + 1)),
+    "torn": script() + PUT[:50],
+    "torn_closed": script(how=CLOSED) + PUT[:50],
+    "closed": script(how=CLOSED) + frame(),
+    "failed": script(how=FAILED) + frame(),
+    "troubled": script(how=TROUBLED) + PUT[:9],
+    "large_body": script(piece=255, slice=255, zeros=130) + frame(lengths=(2**20, 0, 0)),
+    "large_array": script(piece=90, slice=200, how=TRIM, zeros=200) + frame(8, lengths=(0, 200 * 8192, 0)),
+    "large_skipped": script(piece=90, how=SKIP_HEADS, zeros=100) + frame(8, lengths=(0, 600_000, 100)),
+    "large_payload": script(piece=90, how=DROP_PAYLOADS, zeros=33) + frame(12, lengths=(0, 0, 2**18)),
+    "large_payload_no_place": script(piece=255, sinks=0, zeros=33) + frame(12, lengths=(0, 0, 2**18)),
+}
+
 # Fields that FuzzedDataProvider takes one after the other: any bytes make an input, long ones a full one.
 DRAWN = {f"drawn_{n:02}": random.Random(n).randbytes(200 << n % 5) for n in range(20)}
 
 
 def main():
-    for name, seeds in {"files": FILES, "config": CONFIG, "trace": TRACE, "http": HTTP, "client": DRAWN, "header": DRAWN}.items():
+    for name, seeds in {"files": FILES, "config": CONFIG, "trace": TRACE, "http": HTTP, "frame": FRAME, "client": DRAWN, "header": DRAWN}.items():
         folder = ROOT / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, text in seeds.items():

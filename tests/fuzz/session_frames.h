@@ -119,6 +119,59 @@ class SessionFrames : protected SessionFields {
     send_as(FrameType::kPutData, id, wire::SimpleReply(), payload(number32() % 9'000));
   }
 
+  /// More keys than a call looks at in one turn.
+  void many_keys() {
+    constexpr FrameType kCalls[] = {FrameType::kGet, FrameType::kWait, FrameType::kPin,
+                                    FrameType::kTouch, FrameType::kRemove};
+    const auto count = in_.ConsumeIntegralInRange<std::uint32_t>(900, 4'200);
+    if (in_.ConsumeBool()) return many_units(count);
+    std::vector<wire::KeyRecord> keys(count, record());
+    for (std::uint32_t n = 0; n < count; ++n)
+      keys[n].hash = {1, std::uint64_t{n} << 50};
+    array(std::span<const wire::KeyRecord>(keys));
+    wire::GetRequest body;  // the others begin alike
+    body.set_ns(ns());
+    send(in_.PickValueInArray(kCalls), body);
+  }
+
+  void many_units(std::uint32_t count) {
+    wire::MatchRequest body;
+    body.set_ns(ns());
+    body.set_request(number());
+    body.add_chain_units(count);
+    body.set_claim(in_.ConsumeBool());
+    std::vector<BlockHash> units(count);
+    for (std::uint32_t n = 0; n < count; ++n)
+      units[n] = {1, std::uint64_t{n} << 50};
+    array(std::span<const BlockHash>(units));
+    send(in_.ConsumeBool() ? FrameType::kMatch : FrameType::kRemovePrefix, body);
+  }
+
+  void requests() {
+    switch (small() % 4) {
+      case 0: {
+        wire::BeginRequestRequest body;
+        body.set_ns(ns());
+        body.set_request(number());
+        body.set_hint_positions(number32());
+        body.set_has_hint(in_.ConsumeBool());
+        body.set_priority(number32());
+        body.set_deadline_ms(number32());
+        body.set_now_ns(small() == 0 ? number() : 0);
+        return send(FrameType::kBeginRequest, body);
+      }
+      case 1:
+      case 2: {
+        wire::EndRequestRequest body;
+        body.set_request(number());
+        body.set_output_tokens(number32());
+        return send(FrameType::kEndRequest, body);
+      }
+      default:
+        return open_namespace();
+    }
+  }
+
   sim::LoneSession* client_ = nullptr;
   std::vector<std::byte> array_;  ///< of the next frame
 };

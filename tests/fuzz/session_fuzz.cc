@@ -15,6 +15,7 @@
 #include "store/limits.h"
 #include "tests/fuzz/reached.h"
 #include "tests/fuzz/session_frames.h"
+#include "tests/fuzz/session_world.h"
 #include "tests/session/lone_session.h"
 #include "transport/records.h"
 #include "transport/wire.pb.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr int kStepsMax = 250;
 constexpr Bytes kRegion{128 << 10};
+constexpr uid_t kSomebody = 12'345;
 fuzz::Reached reached;
 const Time kStart = Time(std::chrono::hours(1));
 
@@ -33,9 +35,11 @@ class Run : SessionFrames {
   Run(const std::uint8_t* data, std::size_t size) : SessionFrames(data, size) {
     node_ = std::make_unique<sim::SessionNode>(sim::SessionNode::Options{
         .capacity = Bytes{512 << 10}, .lease_ms = 500, .now = [this] { return now_; }});
+    world_ = std::make_unique<fuzz::SessionWorld>(in_, *node_);
     for (std::uint64_t i = 0; i < 2; ++i) {
-      clients_.push_back(std::make_unique<sim::LoneSession>(
-          *node_, sim::LoneSession::Options{.id = i + 1, .is_unix = i == 0}, now_));
+      sim::LoneSession::Options options{.id = i + 1, .is_unix = i == 0};
+      if (small() == 9) options.uid = kSomebody;
+      clients_.push_back(std::make_unique<sim::LoneSession>(*node_, options, now_));
     }
     auto region = make_sealed_memfd("fuzz", kRegion);
     LARDER_ASSERT(region.ok());
@@ -60,6 +64,7 @@ class Run : SessionFrames {
       hello.set_version_min(1);
       hello.set_version_max(1);
       hello.set_want_shm(true);
+      hello.set_token(world_->token());
       hello.set_probe_address(reinterpret_cast<std::uintptr_t>(&probe_));
       hello.set_probe_value(probe_);
       client->add({.type = FrameType::kHello, .id = 100, .body = &hello});
@@ -117,8 +122,7 @@ class Run : SessionFrames {
         take_replies(*client_);
         return;
       case 10:
-        if (small() == 0) node_->shards().kill_shard(ShardId(small() % 2));
-        return;
+        return seldom();
       case 11:
         if (small() == 0) client_->end();
         return;
@@ -134,6 +138,33 @@ class Run : SessionFrames {
       default:
         return data_frame();
     }
+  }
+
+  void seldom() {
+    switch (small()) {
+      case 0:
+        return node_->shards().kill_shard(ShardId(small() % 2));
+      case 1:
+        return world_->reload();
+      case 2:
+        if (client_->alive()) client_->session()->announce_retired(SlabId(small()));
+        return;
+      case 3:
+        // As its thread asks when it looks whose turn it is.
+        if (client_->alive()) LARDER_ASSERT(client_->session()->priority(in_.ConsumeBool()) < 3);
+        return;
+      case 4:
+        return many_keys();
+      default:
+        return again_region();
+    }
+  }
+
+  void again_region() {
+    wire::UnregisterRegionRequest body;
+    body.set_region(1 + small() % 2);
+    send(FrameType::kUnregisterRegion, body);
+    register_region();
   }
 
   void pass_time() {
@@ -180,36 +211,6 @@ class Run : SessionFrames {
         // By hand: activate() is for words that are free, and a client may do anything.
         page->clear(word);
         page->activate(word, small());
-    }
-  }
-
-  void requests() {
-    switch (small() % 4) {
-      case 0: {
-        wire::BeginRequestRequest body;
-        body.set_ns(ns());
-        body.set_request(number());
-        body.set_hint_positions(number32());
-        body.set_has_hint(in_.ConsumeBool());
-        body.set_priority(number32());
-        body.set_deadline_ms(number32());
-        body.set_now_ns(small() == 0 ? number() : 0);
-        return send(FrameType::kBeginRequest, body);
-      }
-      case 1: {
-        wire::EndRequestRequest body;
-        body.set_request(number());
-        body.set_output_tokens(number32());
-        return send(FrameType::kEndRequest, body);
-      }
-      case 2: {
-        wire::UnregisterRegionRequest body;
-        body.set_region(1 + small() % 2);
-        send(FrameType::kUnregisterRegion, body);
-        return register_region();
-      }
-      default:
-        return open_namespace();
     }
   }
 
@@ -449,6 +450,7 @@ class Run : SessionFrames {
     node_->shards().tick_all();
     LARDER_ASSERT(sim::held_in(node_->store()) == sim::Held{});
     LARDER_ASSERT(context.sessions.load() == 0);
+    world_ = nullptr;
     LARDER_ASSERT(context.pins.pot().taken() == 0);
     LARDER_ASSERT(context.held.taken() == 0);
     for (std::size_t n = 0; n < kCommons; ++n)
@@ -464,6 +466,7 @@ class Run : SessionFrames {
   Time now_ = kStart;
   std::uint64_t probe_ = 0x1234567890abcdef;
   std::unique_ptr<sim::SessionNode> node_;
+  std::unique_ptr<fuzz::SessionWorld> world_;
   std::vector<std::unique_ptr<sim::LoneSession>> clients_;
   Fd region_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fuzzer/FuzzedDataProvider.h>
+#include <sys/stat.h>
 
 #include "store/checksum.h"
 #include "store/limits.h"
@@ -31,6 +32,7 @@ class SlabFiles {
       put(dir_ + "/slab-next-id",
           {in_.ConsumeBool() ? std::to_string(id()) : in_.ConsumeRandomLengthString(12)});
     }
+    if (rarely()) write_no_file();
     if (rarely()) put(dir_ + "/slab-" + std::to_string(id()) + ".hdr.tmp", "unfinished");
     if (rarely()) put(dir_ + "/slab-" + std::to_string(id()) + ".hdr.bad", "set aside");
     if (rarely()) put(dir_ + "/slab-" + std::to_string(id()) + ".data", "alone");
@@ -44,6 +46,29 @@ class SlabFiles {
     static constexpr std::uint32_t kSome[] = {0,      1,          2,          65'535, 65'536,
                                               65'537, 0x7fffffff, 0xfffffffe, ~0U,    1'000};
     return rarely() ? in_.ConsumeIntegral<std::uint32_t>() : in_.PickValueInArray(kSome);
+  }
+
+  /// What has a slab's name and is no file of this user's alone.
+  void write_no_file() {
+    static constexpr const char* kNames[] = {".hdr", ".data", ".hdr.tmp"};
+    const std::string path = rarely()
+                                 ? dir_ + "/slab-next-id" + (in_.ConsumeBool() ? ".tmp" : "")
+                                 : dir_ + "/slab-" + std::to_string(in_.ConsumeBool() ? id() : 1) +
+                                       in_.PickValueInArray(kNames);
+    std::error_code ignored;
+    switch (in_.ConsumeIntegralInRange(0, 3)) {
+      case 0:
+        std::filesystem::create_directory(path, ignored);
+        return;
+      case 1:
+        std::filesystem::create_symlink("slab-2.hdr", path, ignored);
+        return;
+      case 2:
+        ::mkfifo(path.c_str(), 0600);
+        return;
+      default:
+        ::chmod(path.c_str(), 0666);
+    }
   }
 
   SlabFileHeader file_header(std::uint32_t id) {

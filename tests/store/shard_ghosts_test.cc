@@ -161,6 +161,20 @@ BOOST_AUTO_TEST_CASE(ghosts_are_bounded_and_the_oldest_go_first) {
   BOOST_TEST((state_of(node, key_of(kBlocks - 300)) == EntryState::kGhost));
 }
 
+BOOST_AUTO_TEST_CASE(a_block_comes_back_although_its_ghost_is_forgotten_to_make_room_for_it) {
+  constexpr std::uint64_t kBlocks = limits::kGhostsMin + 256;
+  Node node(Bytes{1 << 20});
+  // Round and round, each time the one whose ghost is the oldest.
+  for (std::uint64_t n = 0; n < kBlocks + 2'000; ++n) {
+    const BlockKey key = key_of(n % kBlocks);
+    BOOST_REQUIRE(node.put(key, kSlot));
+    BOOST_REQUIRE((state_of(node, key) == EntryState::kCommitted));
+    node.store.sequence += 1;
+  }
+  BOOST_TEST(node.index().size() - node.index().ghosts() == 256U);
+  BOOST_TEST(node.store.budget.ledger.used() == Bytes{1 << 20});
+}
+
 BOOST_AUTO_TEST_CASE(a_rebuilt_shard_keeps_ghosts_and_their_bound) {
   Node node(kCapacity);
   serve(node, key_of(1), 1, std::chrono::seconds(1));

@@ -240,6 +240,23 @@ BOOST_AUTO_TEST_CASE(leftovers_of_a_killed_create_are_cleaned_up) {
   BOOST_TEST(slabs->create(kTenant, "alpha", 4_KiB).value()->id().value() > 8U);
 }
 
+BOOST_AUTO_TEST_CASE(the_next_id_is_neither_written_through_a_link_nor_read_from_a_pipe) {
+  const SlabId id = reopen()->create(kTenant, "alpha", 4_KiB).value()->id();
+  const std::string next_id = dir.path() + "/slab-next-id";
+  std::filesystem::create_symlink(file(".hdr"), next_id + ".tmp");
+  std::filesystem::remove(next_id);
+  BOOST_REQUIRE(::mkfifo(next_id.c_str(), 0600) == 0);
+  const auto before = std::filesystem::file_size(file(".hdr"));
+
+  SlabStore::OpenReport report;
+  const auto slabs = reopen(&report);
+
+  BOOST_TEST(report.slabs_set_aside == 0U);
+  BOOST_TEST((slabs->slab_ids() == std::vector{id}));
+  BOOST_TEST(std::filesystem::file_size(file(".hdr")) == before);
+  BOOST_TEST(std::filesystem::is_regular_file(next_id));
+}
+
 BOOST_AUTO_TEST_CASE(ids_are_not_reused_after_retire_and_restart) {
   SlabId first;
   {
