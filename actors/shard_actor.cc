@@ -45,11 +45,15 @@ class Place {
   bool ready() const { return ready_; }
   ShardGate& gate() { return *gate_; }
 
-  /// What `work` gives at the desk; `otherwise` while there is none.
-  template <class T, class Work>
-  T ask(T otherwise, const Work& work) {
-    if (ready_) gate_->at_desk([&] { otherwise = work(*desk_); });
-    return otherwise;
+  /// What `work` gives at the desk. Who asks waits, and would believe that nothing stands here: a
+  /// shard that is not ready is made so at once.
+  template <class Work>
+  auto ask(const Work& work) {
+    while (make_ready()) {
+    }
+    decltype(work(*desk_)) answer{};
+    gate_->at_desk([&] { answer = work(*desk_); });
+    return answer;
   }
   void tell(std::function<void(ShardDesk&)> work) {
     if (!ready_) return waiting_.push_back(std::move(work));
@@ -57,6 +61,7 @@ class Place {
   }
   /// A step towards ready(): of the shard, then a message that came meanwhile. True: there is more.
   bool make_ready() {
+    if (ready_) return false;
     if (!rebuilt_) {
       rebuilt_ = !desk_->shard().rebuild_some(kRebuildStep);
       return true;
@@ -114,12 +119,16 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
       receiver<DropClaimsNotePtr>(self, place, now),
       receiver<QuarantineNotePtr>(self, place, now),
       [self, place, now, wall_ns, tick, counters](TickAtom) {
-        if (!place->ready()) counters->seen_at(now());
-        const bool busy = place->ask(true, [&](ShardDesk& desk) {
-          const bool more = desk.tick(now(), wall_ns());
-          counters->publish(desk.shard().counters(), desk.parked(), now());
-          return more;
-        });
+        bool busy = true;
+        if (place->ready()) {
+          busy = place->ask([&](ShardDesk& desk) {
+            const bool more = desk.tick(now(), wall_ns());
+            counters->publish(desk.shard().counters(), desk.parked(), now());
+            return more;
+          });
+        } else {
+          counters->seen_at(now());
+        }
         self->delayed_send(self, busy ? tick : kIdleTicks * tick, TickAtom::value);
       },
       [self, place](RebuildAtom) {
@@ -129,7 +138,7 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
         place->tell([now](ShardDesk& desk) { desk.evict_over(now()); });
       },
       [place, now](SettleAtom) {
-        return place->ask(true, [now](ShardDesk& desk) {
+        return place->ask([now](ShardDesk& desk) {
           desk.evict_over(now());
           return true;
         });
@@ -138,17 +147,17 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
         place->tell([=](ShardDesk& desk) { desk.refilled(pool, success, now()); });
       },
       [place, now](EvictPoolAtom, const PoolName& pool, std::uint32_t count) {
-        return place->ask(0U, [&](ShardDesk& desk) {
+        return place->ask([&](ShardDesk& desk) {
           return desk.shard().evict_from_pool(pool.tenant, pool.slot_bytes, count, now());
         });
       },
       [place, now](CheapestSlabAtom, const PoolName& pool) {
-        return place->ask(std::optional<SlabVictim>(), [&](ShardDesk& desk) {
+        return place->ask([&](ShardDesk& desk) {
           return desk.shard().cheapest_slab(pool.tenant, pool.slot_bytes, now());
         });
       },
       [place](EvictSlabAtom, SlabId slab, std::uint32_t cursor) {
-        return place->ask(kSlabDone, [&](ShardDesk& desk) {
+        return place->ask([&](ShardDesk& desk) {
           return desk.shard().evict_slab(slab, &cursor, kSlabStep) ? kSlabDone : cursor;
         });
       },

@@ -38,7 +38,7 @@ FrameReader::FrameReader() {
 FrameReader::Result FrameReader::fail(absl::Status status) {
   state_ = State::kFailed;
   failure_ = std::move(status);
-  sink_.clear();
+  discard_payload();
   return {Event::kFailed, failure_};
 }
 
@@ -209,7 +209,7 @@ void FrameReader::take_payload(const std::byte* from, std::size_t bytes) {
     if (sink_next_ < sink_.size()) {
       n = std::min(n, sink_[sink_next_].iov_len);
       void* const to = sink_[sink_next_].iov_base;
-      if (sum_ != nullptr && n >= kStreamingSumMin) {
+      if (sum_ != nullptr && way_ == CopyWay::kStreaming && n >= kStreamingSumMin) {
         copy_streaming_sum(to, from, n, *sum_);
       } else {
         std::memcpy(to, from, n);

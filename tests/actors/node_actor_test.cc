@@ -180,6 +180,21 @@ BOOST_AUTO_TEST_CASE(what_comes_while_a_shard_is_made_anew_waits_for_it) {
   BOOST_TEST(short_again->erased == std::vector<std::uint8_t>{1});
 }
 
+BOOST_AUTO_TEST_CASE(a_question_of_the_slab_actor_is_never_answered_as_if_nothing_stood_there) {
+  const auto put = reserve(1, 8);
+  ports.send(ShardId(0), put);
+  commit(*put);
+  kill(0);
+  while (restarted.empty())
+    BOOST_REQUIRE(scheduler.try_run_once());
+  caf::scoped_actor self{system};
+  auto evicted = self->request(ports.shard(ShardId(0)), caf::infinite, EvictPoolAtom::value,
+                               PoolName{TenantId(0), sim::kSlot}, std::uint32_t{5});
+  run();
+  evicted.receive([](std::uint32_t count) { BOOST_TEST(count == 5U); },
+                  [](const caf::error&) { BOOST_ERROR("no answer"); });
+}
+
 BOOST_AUTO_TEST_CASE(a_shard_may_die_again_and_again) {
   const auto put = reserve(1, 1);
   ports.send(ShardId(0), put);
