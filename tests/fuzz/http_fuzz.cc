@@ -46,7 +46,11 @@ int connect_to_server() {
   // Reset when closed: so many connections would use up the ports with those that linger.
   const linger hard{1, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-  LARDER_ASSERT(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+  // Thousands of connections a minute may use up the host's ports: they come back in a while.
+  for (int tries = 0; ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0; ++tries) {
+    LARDER_ASSERT(errno == EADDRNOTAVAIL && tries < 200);
+    ::usleep(100'000);
+  }
   return fd;
 }
 
