@@ -9,13 +9,32 @@
 
 namespace larder {
 
+namespace {
+
+/// An abort that is not taken would come again.
+void forget(const Inbox::Item& item) {
+  if (const auto* note = std::get_if<std::shared_ptr<const AbortNote>>(&item)) {
+    (*note)->done = true;
+  }
+}
+
+}  // namespace
+
 Inbox::Inbox() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   LARDER_ASSERT(event_.get() >= 0);
+}
+
+Inbox::~Inbox() {
+  std::vector<Item> left;  // goes last: what it posts is dropped
+  MutexLock lock(&mutex_);
+  closed_ = true;
+  left.swap(items_);
 }
 
 void Inbox::post(Item item) {
   {
     MutexLock lock(&mutex_);
+    if (closed_) return forget(item);
     items_.push_back(std::move(item));
   }
   pending_.store(true, std::memory_order_seq_cst);

@@ -28,8 +28,11 @@ class Inbox {
   using Item = std::variant<std::shared_ptr<ShardCall>, Task, std::shared_ptr<const AbortNote>>;
 
   Inbox();
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+  ~Inbox();
 
-  /// Any thread.
+  /// Any thread. Nothing is taken any more while it is destroyed: what is in it may post.
   void post(Item item);
   /// Readable when something was posted while the consumer slept.
   int event_fd() const { return event_.get(); }
@@ -46,6 +49,7 @@ class Inbox {
   Fd event_;
   Mutex mutex_;
   std::vector<Item> items_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> pending_{false};
   std::atomic<bool> sleeping_{false};
 };

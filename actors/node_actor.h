@@ -68,10 +68,17 @@ class ActorPorts : public ShardPort, public TenantPort {
   void post(ShardId to, Message message) {
     const Way to_shard = way(to);
     if (!to_shard.handle) return;  // shutting down; a call that dies is answered as lost
-    const auto here = [&](ShardDesk& desk) { carry_out(desk, message, now()); };
-    if (is_short(*message) && to_shard.gate->try_here(here)) return;
-    to_shard.gate->sent();
-    caf::anon_send(to_shard.handle, std::move(message));
+    if (carry_out_here(*to_shard.gate, message, now())) return;
+    enqueue(to_shard, std::move(message));
+  }
+  /// Never short.
+  void post(ShardId to, DropClaimsNotePtr note) {
+    if (const Way to_shard = way(to); to_shard.handle) enqueue(to_shard, std::move(note));
+  }
+  template <class Message>
+  static void enqueue(const Way& to, Message message) {
+    to.gate->sent();
+    caf::anon_send(to.handle, std::move(message));
   }
 
   std::vector<Slot> slots_;

@@ -55,7 +55,8 @@ class Place {
     gate_->at_desk([&] { answer = work(*desk_); });
     return answer;
   }
-  void tell(std::function<void(ShardDesk&)> work) {
+  template <class Work>
+  void tell(Work work) {
     if (!ready_) return waiting_.push_back(std::move(work));
     gate_->at_desk([&] { work(*desk_); });
   }
@@ -87,12 +88,11 @@ class Place {
 
 /// A message of an io thread, counted by the gate from there to its end here.
 template <class Message>
-auto receiver(ShardHandle::pointer self, std::shared_ptr<Place> place, std::function<Time()> now) {
-  return [self, place, now](const Message& message) {
-    place->tell([self, gate = &place->gate(), now, message](ShardDesk& desk) {
-      const bool again = carry_out(desk, message, now());
-      if (again) self->send(self, message);  // still counted
-      if (!again) gate->handled();
+auto receiver(std::shared_ptr<Place> place, std::function<Time()> now) {
+  return [place, now](const Message& message) {
+    place->tell([gate = &place->gate(), now, message](ShardDesk& desk) {
+      carry_out(desk, message, now());
+      gate->handled();
     });
   };
 }
@@ -108,16 +108,21 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
   self->delayed_send(self, tick, TickAtom::value);
   if (!place->ready()) self->send(self, RebuildAtom::value);
   return {
-      receiver<ReserveCallPtr>(self, place, now),
-      receiver<ClaimCallPtr>(self, place, now),
-      receiver<EraseCallPtr>(self, place, now),
-      receiver<ScanCallPtr>(self, place, now),
-      receiver<RequestNotePtr>(self, place, now),
-      receiver<RequestEndNotePtr>(self, place, now),
-      receiver<TouchNotePtr>(self, place, now),
-      receiver<AbortNotePtr>(self, place, now),
-      receiver<DropClaimsNotePtr>(self, place, now),
-      receiver<QuarantineNotePtr>(self, place, now),
+      receiver<ReserveCallPtr>(place, now),
+      receiver<ClaimCallPtr>(place, now),
+      receiver<EraseCallPtr>(place, now),
+      receiver<ScanCallPtr>(place, now),
+      receiver<RequestNotePtr>(place, now),
+      receiver<RequestEndNotePtr>(place, now),
+      receiver<TouchNotePtr>(place, now),
+      receiver<AbortNotePtr>(place, now),
+      [self, place](const DropClaimsNotePtr& note) {
+        place->tell([self, gate = &place->gate(), note](ShardDesk& desk) {
+          if (drop_claims(desk, *note)) return gate->handled();
+          self->send(self, note);  // still counted
+        });
+      },
+      receiver<QuarantineNotePtr>(place, now),
       [self, place, now, wall_ns, tick, counters](TickAtom) {
         bool busy = true;
         if (place->ready()) {

@@ -14,10 +14,10 @@ void ShardGate::close() {
 bool ShardGate::try_here(absl::FunctionRef<void(ShardDesk&)> work) {
   // Acquire: of a message that is not counted any more, all that the actor did is seen.
   if (waiting_.load(std::memory_order_acquire) != 0 || !mutex_.try_lock()) return false;
-  ShardDesk* const desk = desk_;
-  if (desk != nullptr) work(*desk);
-  mutex_.unlock();
-  return desk != nullptr;
+  const MutexAdopter lock(&mutex_);
+  if (desk_ == nullptr) return false;
+  work(*desk_);
+  return true;
 }
 
 void ShardGate::at_desk(absl::FunctionRef<void()> work) {

@@ -30,93 +30,53 @@ void scan(Shard& shard, ScanCall& call) {
 
 }  // namespace
 
-bool is_short(const ReserveCall& call) {
-  return call.items.size() <= kCallHere;
-}
-bool is_short(const ClaimCall& call) {
-  return call.keys.size() <= kCallHere;
-}
-bool is_short(const EraseCall& call) {
-  return call.keys.size() <= kCallHere;
-}
-bool is_short(const ScanCall& /*call*/) {
-  return false;
-}
-bool is_short(const RequestNote& /*note*/) {
-  return true;
-}
-bool is_short(const RequestEndNote& note) {
-  return note.touches.size() <= kNoteHere;
-}
-bool is_short(const TouchNote& note) {
-  return note.touches.size() <= kNoteHere;
-}
-bool is_short(const AbortNote& note) {
-  return note.items.size() <= kNoteHere;
-}
-bool is_short(const DropClaimsNote& /*note*/) {
-  return false;
-}
-bool is_short(const QuarantineNote& /*note*/) {
-  return true;
-}
-
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ReserveCall>& call, Time now) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<ReserveCall>& call, Time now) {
   desk.reserve(call, now);
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ClaimCall>& call, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<ClaimCall>& call, Time /*now*/) {
   for (const BlockKey& key : call->keys)
     call->outcomes.push_back(desk.shard().claim(key, call->session, call->deadline));
   call->answer();
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<EraseCall>& call, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<EraseCall>& call, Time /*now*/) {
   for (const BlockKey& key : call->keys)
     call->erased.push_back(desk.shard().erase(key, call->cause) ? 1 : 0);
   call->answer();
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ScanCall>& call, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<ScanCall>& call, Time /*now*/) {
   scan(desk.shard(), *call);
   call->answer();
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const RequestNote>& note, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<const RequestNote>& note, Time /*now*/) {
   desk.shard().on_request(note->context);
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const RequestEndNote>& note, Time now) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<const RequestEndNote>& note, Time now) {
   desk.shard().on_request_end(note->request, note->output_tokens, note->touches);
   desk.evict_over(now);
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const TouchNote>& note, Time now) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<const TouchNote>& note, Time now) {
   desk.shard().touch(note->touches, note->request);
   desk.evict_over(now);
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const AbortNote>& note, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<const AbortNote>& note, Time /*now*/) {
   for (const AbortNote::Item& item : note->items)
     desk.shard().abort(item.entry, item.generation);
   note->done = true;
-  return false;
 }
 
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const DropClaimsNote>& note, Time /*now*/) {
-  return !desk.shard().drop_claims(note->session, kClaimsStep);
-}
-
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const QuarantineNote>& note, Time /*now*/) {
+void carry_out(ShardDesk& desk, const std::shared_ptr<const QuarantineNote>& note, Time /*now*/) {
   desk.shard().quarantine(note->key);
-  return false;
+}
+
+bool drop_claims(ShardDesk& desk, const DropClaimsNote& note) {
+  return desk.shard().drop_claims(note.session, kClaimsStep);
 }
 
 }  // namespace larder

@@ -8,38 +8,47 @@
 
 #include "actors/shard_calls.h"
 #include "actors/shard_desk.h"
+#include "actors/shard_gate.h"
 
 namespace larder {
 
-/// Blocks that an io thread works off itself, instead of waking the shard's actor for them: some
+/// Whether an io thread works a message off itself instead of waking the shard's actor for it: some
 /// 20 µs, where a wake-up takes 80 to 110. Nobody waits for a note, so only what takes less time
-/// than sending it is done at once.
-inline constexpr std::size_t kCallHere = 32;
-inline constexpr std::size_t kNoteHere = 16;
+/// than sending it is done at once. What a reservation evicts is bounded by the shard.
+struct IsShort {
+  static constexpr std::size_t kCall = 32;  ///< blocks
+  static constexpr std::size_t kNote = 16;
 
-bool is_short(const ReserveCall& call);
-bool is_short(const ClaimCall& call);
-bool is_short(const EraseCall& call);
-bool is_short(const ScanCall& call);
-bool is_short(const RequestNote& note);
-bool is_short(const RequestEndNote& note);
-bool is_short(const TouchNote& note);
-bool is_short(const AbortNote& note);
-bool is_short(const DropClaimsNote& note);
-bool is_short(const QuarantineNote& note);
+  bool operator()(const ReserveCall& call) const { return call.items.size() <= kCall; }
+  bool operator()(const ClaimCall& call) const { return call.keys.size() <= kCall; }
+  bool operator()(const EraseCall& call) const { return call.keys.size() <= kCall; }
+  bool operator()(const ScanCall& /*call*/) const { return false; }
+  bool operator()(const RequestNote& /*note*/) const { return true; }
+  bool operator()(const RequestEndNote& note) const { return note.touches.size() <= kNote; }
+  bool operator()(const TouchNote& note) const { return note.touches.size() <= kNote; }
+  bool operator()(const AbortNote& note) const { return note.items.size() <= kNote; }
+  bool operator()(const QuarantineNote& /*note*/) const { return true; }
+};
 
-/// Carries out a message, and answers a call (a ReserveCall may be answered later). True when it is
-/// to be sent again, for the rest of it.
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ReserveCall>& call, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ClaimCall>& call, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<EraseCall>& call, Time now);
+/// Carries out a message, and answers a call (a ReserveCall may be answered later).
+void carry_out(ShardDesk& desk, const std::shared_ptr<ReserveCall>& call, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<ClaimCall>& call, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<EraseCall>& call, Time now);
 /// A slice of the shard's blocks of `call->ns`.
-bool carry_out(ShardDesk& desk, const std::shared_ptr<ScanCall>& call, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const RequestNote>& note, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const RequestEndNote>& note, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const TouchNote>& note, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const AbortNote>& note, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const DropClaimsNote>& note, Time now);
-bool carry_out(ShardDesk& desk, const std::shared_ptr<const QuarantineNote>& note, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<ScanCall>& call, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<const RequestNote>& note, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<const RequestEndNote>& note, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<const TouchNote>& note, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<const AbortNote>& note, Time now);
+void carry_out(ShardDesk& desk, const std::shared_ptr<const QuarantineNote>& note, Time now);
+/// In steps: false when claims of the session are left.
+bool drop_claims(ShardDesk& desk, const DropClaimsNote& note);
+
+/// Carries `message` out on this thread, if it is short and nobody is at the desk or waits for it.
+template <class Message>
+bool carry_out_here(ShardGate& gate, const Message& message, Time now) {
+  return IsShort()(*message) &&
+         gate.try_here([&](ShardDesk& desk) { carry_out(desk, message, now); });
+}
 
 }  // namespace larder

@@ -25,7 +25,7 @@ class Budget {
   Budget(Bytes capacity, std::uint32_t shards);
 
   /// Value of a shard's cheapest victim among the blocks that are charged here, or one of the two.
-  /// Only that shard's actor.
+  /// Only who is at that shard's desk.
   void publish(ShardId shard, double value) {
     std::atomic<double>& published = cheapest_[shard.value()];
     // All shards' values share cache lines, and mostly nothing has changed.

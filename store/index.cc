@@ -323,7 +323,7 @@ void Index::make_next(std::uint32_t bits) {
 void Index::prepare_next() {
   const std::uint64_t used = current_->live() + current_->tombstones();
   if (used * 16 <= current_->capacity() * kPrepareFrom) return;
-  if (next_ == nullptr) make_next(next_bits());
+  make_next(next_bits());
   next_->prepare(kPrepareStep);
 }
 

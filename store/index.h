@@ -23,6 +23,7 @@
 namespace larder {
 
 inline constexpr EntryId kNoEntry{0xffffffff};
+inline constexpr std::uint32_t kNoUnit = 0xffffffff;  ///< Entry::unit of one that is not tracked
 
 /// One block as the index knows it: a cache line, type-stable (an Entry's memory is never anything
 /// else), readable by any thread at any time. Only the shard writes the fields; `word` is shared.

@@ -32,4 +32,16 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* mutex_;
 };
 
+/// Lets go, at the end of its scope, of a Mutex that is locked already.
+class ABSL_SCOPED_LOCKABLE MutexAdopter {
+ public:
+  explicit MutexAdopter(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) : mutex_(mutex) {}
+  ~MutexAdopter() ABSL_UNLOCK_FUNCTION() { mutex_->unlock(); }
+  MutexAdopter(const MutexAdopter&) = delete;
+  MutexAdopter& operator=(const MutexAdopter&) = delete;
+
+ private:
+  Mutex* mutex_;
+};
+
 }  // namespace larder

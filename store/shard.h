@@ -135,8 +135,9 @@ class Shard {
   // -- upkeep -------------------------------------------------------------------------------------
   /// Expires claims and TTLs, frees removed blocks whose leases ended, grows the table; bounded.
   void tick(Time now, std::int64_t wall_ns);
-  /// What only ticks see to: claims and blocks that expire, removed blocks that are still leased.
-  bool upkeep_due() const { return expiring_ > 0 || !claims_.empty() || !removed_.empty(); }
+  /// What only ticks see to: claims and blocks that expire, removed blocks that are still leased,
+  /// room that is looked for.
+  bool upkeep_due() const;
   /// Re-creates policy state, units, claims and child counts from index and slot headers, after the
   /// actor died. Call on a new Shard, before anything else.
   void rebuild();
@@ -268,6 +269,7 @@ class Shard {
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
   std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
+  std::uint32_t steps_ = 0;          ///< evictions that this reserve() may still take
   std::vector<const Budget*> held_;  ///< quotas in which this reserve() found nothing to evict
   std::uint32_t rebuilt_to_ = 0;     ///< entries that rebuild_some() has looked at
   FoundBlocks found_;                ///< by it, and not tracked yet

@@ -10,7 +10,6 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kNoUnit = 0xffffffff;
 constexpr std::uint32_t kStep = 1'024;
 
 }  // namespace

@@ -27,6 +27,7 @@ void set_claim_deadline(Entry& entry, Time deadline) {
 void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now) {
   const RequestContext* context = context_of(request);
   held_.clear();
+  steps_ = kEvictionsStep;
   for (ReserveItem& item : items) {
     if (item.outcome == ReserveOutcome::kNoSlot) item.outcome = reserve_one(item, context, now);
   }
@@ -135,15 +136,14 @@ bool Shard::has_room(const Scope& scope, Bytes slot_bytes, Time now) {
   const Ledger& ledger = scope.budget.ledger;
   if (!ledger.over()) return true;
   ShardSet cheaper;  // told by who settles the parked call
-  std::uint32_t steps = kEvictionsStep;
   // That a tenant holds all of its quota is found out once a call: it takes a look at thousands of
   // candidates. Of the node, what one item finds held the next may find free.
   const bool known = std::find(held_.begin(), held_.end(), &scope.budget) != held_.end();
-  const Room room = known ? Room::kNowhere : make_room(scope, now, steps, cheaper);
+  const Room room = known ? Room::kNowhere : make_room(scope, now, steps_, cheaper);
   if (room == Room::kHere) return true;
   if (room == Room::kNowhere && scope.only != nullptr) {  // a quota has no reserve then
     // With no step left there was only no more time.
-    if (!known && steps > 0) held_.push_back(&scope.budget);
+    if (!known && steps_ > 0) held_.push_back(&scope.budget);
     return false;
   }
   // The only shard has nobody to wait for: what it had no time for is done while the call is

@@ -10,8 +10,6 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kNoUnit = 0xffffffff;
-
 bool is_tracked(const Entry& entry) {
   const EntryState state = word_of(entry).state;
   return (state == EntryState::kFilling || state == EntryState::kCommitted) &&

@@ -24,6 +24,13 @@ void Shard::tick(Time now, std::int64_t wall_ns) {
   publish_cheapest(now);
 }
 
+bool Shard::upkeep_due() const {
+  const bool over = store_.budget.ledger.over() ||
+                    std::any_of(tenants_.begin(), tenants_.end(),
+                                [](const auto& item) { return item.second.budget->ledger.over(); });
+  return over || expiring_ > 0 || !claims_.empty() || !removed_.empty();
+}
+
 void Shard::expire_claims(Time now) {
   for (std::uint32_t step = 0; step < kClaimsStep && !claims_.empty(); ++step) {
     const auto [deadline, id] = *claims_.begin();

@@ -33,6 +33,15 @@ std::uint16_t port() {
   return (*server)->port();
 }
 
+/// A system call that libFuzzer's alarm does not end.
+template <class Call>
+auto again(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR)
+    result = call();
+  return result;
+}
+
 int connect_to_server() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   LARDER_ASSERT(fd >= 0);
@@ -46,11 +55,13 @@ int connect_to_server() {
   // Reset when closed: so many connections would use up the ports with those that linger.
   const linger hard{1, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-  // Thousands of connections a minute may use up the host's ports: they come back in a while.
-  for (int tries = 0; ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0; ++tries) {
-    LARDER_ASSERT(errno == EADDRNOTAVAIL && tries < 200);
-    ::usleep(100'000);
-  }
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return fd;
+  LARDER_ASSERT(errno == EINTR);  // libFuzzer's alarm; it goes on without us
+  pollfd entry{fd, POLLOUT, 0};
+  LARDER_ASSERT(again([&] { return ::poll(&entry, 1, kPatience * 1000); }) == 1);
+  int error = 0;
+  socklen_t length = sizeof error;
+  LARDER_ASSERT(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0);
   return fd;
 }
 
@@ -62,19 +73,20 @@ enum class End : std::uint8_t { kOurs, kTheirs };
 std::string exchange(std::string_view bytes, std::size_t piece, End end) {
   const int fd = connect_to_server();
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), std::min(piece, bytes.size()), MSG_NOSIGNAL);
+    const ssize_t sent = again(
+        [&] { return ::send(fd, bytes.data(), std::min(piece, bytes.size()), MSG_NOSIGNAL); });
     if (sent <= 0) break;  // it has ended the connection
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   if (end == End::kOurs) {
     pollfd entry{fd, POLLIN, 0};
-    (void)::poll(&entry, 1, kShutAfterMs);
+    (void)again([&] { return ::poll(&entry, 1, kShutAfterMs); });
     ::shutdown(fd, SHUT_WR);
   }
   std::string answer;
   char buffer[4096];
   ssize_t got = 0;
-  while ((got = ::recv(fd, buffer, sizeof buffer, 0)) > 0)
+  while ((got = again([&] { return ::recv(fd, buffer, sizeof buffer, 0); })) > 0)
     answer.append(buffer, static_cast<std::size_t>(got));
   // Ended, or reset; not silent.
   LARDER_ASSERT(got == 0 || errno != EAGAIN);

@@ -238,21 +238,24 @@ void DeskShards::kill_shard(ShardId id, const AroundStep& around) {
 /// As ActorPorts does; but on the caller's thread, everything waits until it is told to run.
 template <class Message>
 void DeskShards::pass(ShardId to, Message message) {
-  const auto here = [&](ShardDesk& desk) { carry_out(desk, message, now_()); };
-  if (threaded_ && is_short(*message) && gate(to)->try_here(here)) return;
+  if (threaded_ && carry_out_here(*gate(to), message, now_())) return;
+  enqueue(to, [this, message](ShardDesk& desk) { carry_out(desk, message, now_()); });
+}
+
+void DeskShards::enqueue(ShardId to, std::function<void(ShardDesk&)> work) {
   Queue& queue = *queues_[to.value()];
   {
     const std::lock_guard lock(queue.mutex);
     const std::shared_ptr<ShardGate> counted = gates_[to.value()];
     counted->sent();
-    queue.tasks.push_back(at_desk(to, [this, counted, message](ShardDesk& desk) {
-      while (carry_out(desk, message, now_())) {
-      }
+    queue.tasks.push_back(at_desk(to, [counted, work = std::move(work)](ShardDesk& desk) {
+      work(desk);
       counted->handled();
     }));
   }
   queue.filled.notify_one();
 }
+
 void DeskShards::send(ShardId to, std::shared_ptr<ReserveCall> call) {
   pass(to, std::move(call));
 }
@@ -278,7 +281,10 @@ void DeskShards::send(ShardId to, std::shared_ptr<const AbortNote> note) {
   pass(to, std::move(note));
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const DropClaimsNote> note) {
-  pass(to, std::move(note));
+  enqueue(to, [note](ShardDesk& desk) {
+    while (!drop_claims(desk, *note)) {
+    }
+  });
 }
 void DeskShards::send(ShardId to, std::shared_ptr<const QuarantineNote> note) {
   pass(to, std::move(note));

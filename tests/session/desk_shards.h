@@ -76,6 +76,7 @@ class DeskShards : public ShardPort, public TenantPort {
   void post(std::size_t queue, Task task);
   template <class Message>
   void pass(ShardId to, Message message);
+  void enqueue(ShardId to, std::function<void(ShardDesk&)> work);
   std::shared_ptr<ShardGate> gate(ShardId id);
   Task at_desk(ShardId id, std::function<void(ShardDesk&)> fn);
   void post_shard(ShardId id, std::function<void(ShardDesk&)> fn);

@@ -58,6 +58,28 @@ BOOST_AUTO_TEST_CASE(a_put_that_fits_nowhere_beside_what_is_pinned_costs_no_bloc
   BOOST_TEST(answered(KeyStatus::kWanted) == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(large_blocks_of_one_call_come_in_though_more_must_leave_than_one_step_evicts) {
+  constexpr std::uint64_t kSmall = 4'096;  // of 256 bytes: the store is full
+  for (std::uint64_t n = 0; n < kSmall; n += 64) {
+    std::vector<wire::KeyRecord> some;
+    for (std::uint64_t i = n; i < n + 64; ++i)
+      some.push_back(key(i, 256));
+    put(10, some);
+    work(*client);
+  }
+  (void)client->replies();
+  BOOST_REQUIRE_EQUAL(node.store().budget.ledger.used().count, kSmall * 256);
+
+  put_start(13, std::vector{key(10'000, 128 << 10), key(10'001, 128 << 10), key(10'002, 128 << 10),
+                            key(10'003, 128 << 10)});
+  for (int tick = 0; tick < 20; ++tick) {
+    work(*client);
+    now += std::chrono::milliseconds(20);
+    node.shards().tick_all();
+  }
+  BOOST_TEST(answered(KeyStatus::kWanted) == 4U);
+}
+
 BOOST_AUTO_TEST_CASE(open_requests_of_all_sessions_have_a_bound) {
   NodeContext& context = node.context();
   TenantUse& hoarder = context.tenant_uses.of("hoarder");

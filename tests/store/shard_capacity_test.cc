@@ -119,6 +119,30 @@ BOOST_AUTO_TEST_CASE(large_blocks_take_over_memory_that_small_ones_filled) {
   BOOST_TEST(node.store.slabs.total_bytes().count <= kCapacity.count + 2 * (kLarge * 3).count);
 }
 
+BOOST_AUTO_TEST_CASE(one_call_evicts_no_more_than_a_step_however_large_its_blocks) {
+  constexpr std::uint64_t kStep = 1'024;
+  Node node(2_MiB);
+  for (std::uint64_t n = 0; n < 8'192; ++n)
+    BOOST_REQUIRE(node.put(key_of(n), Bytes{256}));
+
+  std::vector<ReserveItem> items;
+  for (std::uint64_t n = 10'000; n < 10'004; ++n)
+    items.push_back(node.item(key_of(n), 128_KiB));  // each takes the place of 512
+  std::uint64_t evicted = 0;
+  for (int call = 0; call < 8; ++call) {
+    node.shards[0]->reserve(items, std::nullopt, kNow);
+    const std::uint64_t now = node.shards[0]->counters().evictions;
+    BOOST_TEST(now - evicted <= kStep);
+    evicted = now;
+    for (const ReserveItem& item : items) {
+      if (item.outcome == ReserveOutcome::kNoSlot) node.provide(item, 0);
+    }
+    evicted = node.shards[0]->counters().evictions;
+  }
+  for (const ReserveItem& item : items)
+    BOOST_TEST((item.outcome == ReserveOutcome::kReserved));
+}
+
 BOOST_AUTO_TEST_CASE(a_block_larger_than_capacity_is_too_large) {
   Node node(1_MiB);
   BOOST_TEST((node.reserve(node.item(key_of(1), 2_MiB)).outcome == ReserveOutcome::kTooLarge));
