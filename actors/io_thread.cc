@@ -180,9 +180,12 @@ void IoThread::accept_all(std::size_t number) {
   Listener& listener = listeners_[number];
   while (node_.arriving.load() < kArrivingMax) {
     auto accepted = accept_from(listener.fd.get());
-    if (!accepted.ok()) {
+    if (!accepted.ok() || (accepted->has_value() && !keep_spare())) {
+      // The kernel looks for a descriptor first: it says so too when nobody waits.
+      const Told told = tell_of_descriptors(listener, std::move(accepted));
+      if (told == Told::kNobodyWaits) return;
       count(node_.metrics.accepts_failed);
-      if (refuse_without_descriptor(listener)) continue;
+      if (told == Told::kYes) continue;
       // Who waits is tried again later; the listener stays readable meanwhile.
       return watch_listener(number, 0);
     }
@@ -213,21 +216,30 @@ void IoThread::accept_all(std::size_t number) {
   }
 }
 
-/// Tells the next in line that there is no descriptor for it, with the one that is kept for that.
-/// False: nobody could be told.
-bool IoThread::refuse_without_descriptor(const Listener& listener) {
-  spare_.reset();
-  bool told = false;
-  if (auto accepted = accept_from(listener.fd.get()); accepted.ok() && accepted->has_value()) {
+/// Others of the process may have taken the spare's place while it was given up. Who comes then
+/// must not have the last descriptor, else nobody could be told any more.
+bool IoThread::keep_spare() {
+  if (!spare_.valid()) spare_ = keep_descriptor();
+  return spare_.valid();
+}
+
+/// Tells who came, or is next in line, that there is no descriptor for it, with the one that is
+/// kept for that.
+IoThread::Told IoThread::tell_of_descriptors(const Listener& listener, Accepted accepted) {
+  const bool had = std::exchange(spare_, Fd()).valid();
+  if (had) accepted = accept_from(listener.fd.get());
+  const bool is_there = accepted.ok() && accepted->has_value();
+  if (is_there) {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     refuse(**accepted, fmt::format("descriptors: none are left, the limit is {} (RLIMIT_NOFILE); "
                                    "raise LimitNOFILE or lower max_sessions={}",
                                    limit.rlim_cur, node_.config().max_sessions));
-    told = true;
+    accepted = std::optional<Fd>();  // closed: its descriptor is the next spare
   }
-  spare_ = keep_descriptor();
-  return told && spare_.valid();
+  const bool kept = keep_spare();
+  if (is_there) return Told::kYes;
+  return accepted.ok() && kept ? Told::kNobodyWaits : Told::kNo;
 }
 
 void IoThread::refuse(const Fd& socket, const std::string& why) {
@@ -357,15 +369,20 @@ void IoThread::on_time() {
   }
   for (const std::uint64_t id : over)
     close(id);
+  bool somebody_may_wait = !peers_.empty();
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    if (listeners_[i].paused) watch_listener(i, EPOLLIN);
+    if (!listeners_[i].paused) continue;
+    somebody_may_wait = true;
+    watch_listener(i, EPOLLIN);
   }
   node_.pins.expire(node_.store, now_);
   for (auto& note : std::exchange(lost_aborts_, {})) {
     const ShardId shard = note->shard;
     node_.shards.send(shard, std::move(note));
   }
-  const Duration period = waiting ? kTimerPeriod : peers_.empty() ? kIdlePeriod : 20 * kTimerPeriod;
+  const Duration period = waiting             ? kTimerPeriod
+                          : somebody_may_wait ? 20 * kTimerPeriod
+                                              : kIdlePeriod;
   // Thousands of waits take long to look at: most of the time is for those who ask.
   const Time ended = now();
   next_timer_ = ended + std::max(period, kTimerRest * (ended - now_));

@@ -53,6 +53,9 @@ class IoThread {
     Time ready;                ///< since when it is queued
   };
 
+  enum class Told : std::uint8_t { kYes, kNo, kNobodyWaits };
+  using Accepted = absl::StatusOr<std::optional<Fd>>;
+
   void run();
   bool turn();
   bool look();
@@ -61,7 +64,8 @@ class IoThread {
   void accept_all(std::size_t number);
   void watch_listener(std::size_t number, std::uint32_t events);
   void refuse(const Fd& socket, const std::string& why);
-  bool refuse_without_descriptor(const Listener& listener);
+  bool keep_spare();
+  Told tell_of_descriptors(const Listener& listener, Accepted accepted);
   void make_room_for_unknown();
   bool drop_oldest_unknown(std::size_t kept, Duration age);
   void pump(std::uint64_t id);

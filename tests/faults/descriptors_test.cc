@@ -38,6 +38,18 @@ sim::Daemon::Options options(std::uint64_t descriptors) {
   return made;
 }
 
+/// Who connects without a word, and has not waited for an answer yet.
+std::unique_ptr<sim::Raw> newcomer(const sim::Daemon& daemon) {
+  auto raw = std::make_unique<sim::Raw>(daemon.tcp(), /*greet=*/false);
+  raw->say_hello({});
+  return raw;
+}
+
+void set_limit(pid_t pid, std::uint64_t descriptors) {
+  const rlimit changed{descriptors, 128};
+  BOOST_REQUIRE(::prlimit(pid, RLIMIT_NOFILE, &changed, nullptr) == 0);
+}
+
 bool names(const std::string& text, const std::string& what) {
   return text.find(what) != std::string::npos;
 }
@@ -57,8 +69,7 @@ BOOST_AUTO_TEST_CASE(who_comes_when_none_are_left_is_told_and_open_sessions_go_o
   std::vector<std::unique_ptr<sim::Raw>> crowd;
   std::size_t told = 0;
   for (int n = 0; n < 300; ++n) {
-    auto raw = std::make_unique<sim::Raw>(daemon.tcp(), /*greet=*/false);
-    raw->say_hello({});
+    auto raw = newcomer(daemon);
     BOOST_REQUIRE(raw->receive());
     if (raw->frame().header.type == FrameType::kError) {
       const std::string why = raw->body<wire::ErrorNotice>().status().message();
@@ -87,6 +98,28 @@ BOOST_AUTO_TEST_CASE(who_comes_when_none_are_left_is_told_and_open_sessions_go_o
   }));
   for (const KeyStatus status : bystander->put(ns, batch.keys, batch.sources, {}).keys)
     BOOST_TEST((status == KeyStatus::kOk || status == KeyStatus::kPresent));
+}
+
+BOOST_AUTO_TEST_CASE(who_comes_is_told_although_the_kept_descriptor_was_lost_for_a_moment) {
+  const sim::Daemon daemon(options(128));
+  std::vector<std::unique_ptr<sim::Raw>> crowd;
+  do {
+    crowd.push_back(newcomer(daemon));
+    BOOST_REQUIRE(crowd.back()->receive());
+    BOOST_REQUIRE(crowd.size() < 200U);
+  } while (crowd.back()->frame().header.type != FrameType::kError);
+  const auto in_use = [&] { return sim::descriptors(daemon.pid()); };
+  const std::size_t before = in_use();
+
+  // As when a file that the daemon opens for a moment takes the place while it is given up.
+  set_limit(daemon.pid(), 4);
+  const auto waits = newcomer(daemon);
+  BOOST_REQUIRE(sim::soon(seconds(2), [&] { return in_use() < before; }));
+  set_limit(daemon.pid(), 128);
+
+  BOOST_TEST(names(waits->error_notice(), "descriptors"));
+  for (int n = 0; n < 20; ++n)
+    BOOST_TEST(names(newcomer(daemon)->error_notice(), "descriptors"));
 }
 
 BOOST_AUTO_TEST_CASE(slabs_that_cannot_be_opened_for_want_of_descriptors_are_not_damaged) {
