@@ -1,5 +1,7 @@
 #include "ops/lru_curve.h"
 
+#include <utility>
+
 namespace larder {
 namespace {
 
@@ -35,17 +37,23 @@ LruCurve::LruCurve(const SimTrace& trace)
   std::vector<std::size_t> last(trace.unique);  // place of a block's last touch; 0: none
   std::size_t touched = 0;
   std::uint32_t marked = 0;
+  std::uint32_t number = 0;
+  std::vector<std::uint32_t> named_by(trace.unique);  // request, from 1
   for (const SimTrace::Request& request : trace.requests) {
     const auto blocks = trace.blocks_of(request);
     std::uint32_t deepest = 0;  // what the prefix up to here needs
     bool whole = true;
+    number += 1;
     for (const std::uint32_t block : blocks) {
+      // The second time that a prompt names a block, it is there.
+      const bool again = std::exchange(named_by[block], number) == number;
+      if (again) resident_[1] += 1;
       if (last[block] == 0) {
         whole = false;
         continue;
       }
       const std::uint32_t needs = marked - marks.up_to(last[block] - 1);
-      resident_[needs] += 1;
+      if (!again) resident_[needs] += 1;
       deepest = std::max(deepest, needs);
       if (whole) hits_[deepest] += 1;
     }
