@@ -218,6 +218,10 @@ void SimCache::remember(std::uint32_t number) {
     ghosts_.pop_front();
     Block& block = blocks_[oldest];
     if (block.state != State::kGhost || block.ghost != ghost) continue;  // back since
+    if (block.served_by == number_) {                                    // about to come back
+      ghosts_.emplace_back(oldest, ghost);
+      return;
+    }
     free_ids_.push_back(block.id);
     block = {.served_by = block.served_by, .touched_by = block.touched_by};
   }
