@@ -13,7 +13,7 @@ namespace larder {
 
 namespace {
 
-constexpr std::uint32_t kContinuingFanOut = 8;  // POLICIES.md: a session's own branch
+constexpr std::uint32_t kContinuingFanOut = 8;  // a branch with more is shared by sessions
 
 void learn(const ChainFound& found, RequestContext& context) {
   const auto blocks = static_cast<std::uint32_t>(found.groups.empty() ? 0 : found.groups[0].size());

@@ -54,4 +54,7 @@ void add_bench_commands(CLI::App& app, Choice& choice);
 /// larder namespaces, mode, purge.
 void add_namespace_commands(CLI::App& app, Choice& choice);
 
+/// larder sim.
+void add_sim(CLI::App& app, Choice& choice);
+
 }  // namespace larder

@@ -162,6 +162,7 @@ int main_of(int argc, char** argv) {
   add_namespace_commands(app, choice);
   add_bench_commands(app, choice);
   add_replay(app, choice);
+  add_sim(app, choice);
   add_config(app, choice);
   check_whole_numbers(app);
   const bool json = wants_json(argc, argv);

@@ -3,11 +3,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <zstd.h>
 
+#include "ops/trace_csv.h"
 #include "store/limits.h"
 #include "store/status_macros.h"
 
@@ -38,6 +40,8 @@ struct TraceReader::Stream {
   std::string text;  // read and not yet given out
   std::size_t taken = 0;
   bool end = false;
+  bool begun = false;  // a line that is not blank was read
+  bool csv = false;
 
   std::string where() const { return fmt::format("{}:{}", path, line); }
   absl::Status fill();
@@ -195,9 +199,13 @@ absl::StatusOr<std::optional<TraceRequest>> TraceReader::next() {
   while (true) {
     LARDER_ASSIGN_OR_RETURN(const bool more, stream_->next_line(text));
     if (!more) return std::optional<TraceRequest>();
-    if (text.find_first_not_of(" \t\r") != std::string::npos) break;
+    const std::size_t end = text.find_last_not_of(" \t\r");
+    if (end == std::string::npos) continue;
+    const bool first = !std::exchange(stream_->begun, true);
+    if (!first || std::string_view(text).substr(0, end + 1) != kTraceCsvHeader) break;
+    stream_->csv = true;
   }
-  auto request = parse_line(text);
+  auto request = stream_->csv ? parse_csv_line(text) : parse_line(text);
   if (request.ok()) return std::optional<TraceRequest>(*std::move(request));
   return absl::InvalidArgumentError(
       fmt::format("{}: {}", stream_->where(), std::string(request.status().message())));

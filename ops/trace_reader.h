@@ -10,7 +10,7 @@
 
 namespace larder {
 
-/// One request of a trace in the Mooncake open format.
+/// One request of a trace.
 struct TraceRequest {
   std::uint64_t timestamp_ms = 0;
   std::uint32_t input_length = 0;   ///< tokens
@@ -19,8 +19,9 @@ struct TraceRequest {
   std::vector<std::uint64_t> hash_ids;
 };
 
-/// Reads a trace, one JSON object a line, as a stream; `.zst` files (by their first bytes) are
-/// decompressed on the way. Unknown fields are skipped, blank lines too.
+/// Reads a trace as a stream: the Mooncake open format, one JSON object a line, or CSV (by its
+/// first line, see trace_csv.h); `.zst` files (by their first bytes) are decompressed on the way.
+/// Unknown fields of JSON are skipped, blank lines too.
 ///
 /// Owns the open file. Not thread-safe. Memory: one line. Failures name file and line.
 class TraceReader {

@@ -16,7 +16,8 @@ void LruPolicy::on_request_end(const RequestContext& /*context*/, std::uint32_t 
   request_ended_ = true;
 }
 
-bool LruPolicy::admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/) {
+bool LruPolicy::admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/,
+                      double /*cheapest*/) {
   return true;
 }
 

@@ -30,7 +30,8 @@ class LruPolicy final : public EvictionPolicy {
   LruPolicy();
   void on_request(const RequestContext& context) override;
   void on_request_end(const RequestContext& context, std::uint32_t output_tokens) override;
-  bool admit(const PolicyInsert& candidate, const RequestContext* context) override;
+  bool admit(const PolicyInsert& candidate, const RequestContext* context,
+             double cheapest) override;
   void on_insert(const PolicyInsert& insert, const RequestContext* context) override;
   /// Ignores a stamp that is not later than the one that `id` has.
   void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;

@@ -9,7 +9,7 @@
 namespace larder {
 
 // Positions count hash units from the root of a prompt. A segment is a run of positions: runs start
-// at 0, 1, 2, 4, 8, … up to `segment_units`, then every `segment_units` (DESIGN.md, section 1).
+// at 0, 1, 2, 4, 8, … up to `segment_units`, then every `segment_units`.
 
 /// First position of the run that holds `position`.
 std::uint32_t run_start(std::uint32_t position, std::uint32_t segment_units);

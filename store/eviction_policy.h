@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "absl/functional/function_ref.h"
@@ -11,6 +12,7 @@ namespace larder {
 /// A block position of one group over all ranks (the state and window blocks of a boundary share
 /// one). Dense and small: policies keep arrays indexed by it.
 using PolicyId = Id<struct PolicyIdTag, std::uint32_t>;
+inline constexpr PolicyId kNoPolicyId{0xffffffff};
 
 /// What is known of a prompt when it is matched; computed once a request, by the session.
 struct RequestContext {
@@ -58,14 +60,20 @@ enum class EraseCause : std::uint8_t {
 /// is sliced inside these calls. Not thread-safe: one shard owns it.
 class EvictionPolicy {
  public:
+  /// For admit(): no block must leave.
+  static constexpr double kRoom = -std::numeric_limits<double>::infinity();
+
   virtual ~EvictionPolicy() = default;
 
   /// A prompt was matched. Called before its inserts and hits.
   virtual void on_request(const RequestContext& context) = 0;
   /// The prompt was served. Called before its hits.
   virtual void on_request_end(const RequestContext& context, std::uint32_t output_tokens) = 0;
-  /// False refuses a new block. `context` is null when the put named no request.
-  virtual bool admit(const PolicyInsert& candidate, const RequestContext* context) = 0;
+  /// False refuses a new block. `cheapest` is the value of the block that must leave for it, or
+  /// kRoom; `context` is null when the put named no request. A refused block that has an id (it is
+  /// remembered) stays a ghost under it; one that has none is forgotten.
+  virtual bool admit(const PolicyInsert& candidate, const RequestContext* context,
+                     double cheapest) = 0;
   /// `id` must not be tracked. Root-first within a request.
   virtual void on_insert(const PolicyInsert& insert, const RequestContext* context) = 0;
   /// Once a block a request, at its end, suffix-first. Ignores an id that is not tracked.

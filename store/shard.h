@@ -222,6 +222,7 @@ class Shard {
   ReserveOutcome reserve_one(ReserveItem& item, const RequestContext* context, Time now);
   bool answer_present(ReserveItem& item, EntryId found) const;
   bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
+  double cheapest_for(const ReserveItem& item);
   bool charge(const ReserveItem& item, Time now);
   bool has_room(const Scope& scope, Bytes slot_bytes, Time now);
   bool take_slot(ReserveItem& item, Time now);

@@ -11,6 +11,9 @@ namespace larder {
 
 namespace {
 
+constexpr double kUnknown = Budget::kUnknown;
+constexpr ShardId kNoShard{limits::kShardsMax};
+
 Time claim_deadline(const Entry& entry) {
   const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
   return Time(Duration(std::bit_cast<std::int64_t>(ns)));
@@ -105,7 +108,7 @@ bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContex
                      Time now) {
   // The other ranks of an admitted position go with it.
   if (find_sibling(item.key, item.ranks) != kNoEntry) return true;
-  PolicyInsert candidate{.id = PolicyId(kNoEntry.value()),
+  PolicyInsert candidate{.id = found == kNoEntry ? kNoPolicyId : PolicyId(found.value()),
                          .parent = {},
                          .size = unit_bytes(item.key, item.slot_bytes, item.ranks),
                          .stamp = stamp_now(item.position),
@@ -121,7 +124,18 @@ bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContex
     }
   }
   recall(remembered(item.key, item.ranks, found), now, candidate);
-  return policy_of(item.tenant).admit(candidate, context);
+  return policy_of(item.tenant).admit(candidate, context, cheapest_for(item));
+}
+
+/// As published: the value of what must leave for the block, be it of this shard or of another.
+double Shard::cheapest_for(const ReserveItem& item) {
+  for (const Budget* budget : {of_tenant(item.tenant).budget, &store_.budget}) {
+    const Ledger& ledger = budget->ledger;
+    if (ledger.demand() + item.slot_bytes <= ledger.capacity()) continue;
+    const double value = budget->cheapest_besides(kNoShard).value;
+    if (value < kUnknown) return value;
+  }
+  return EvictionPolicy::kRoom;
 }
 
 bool Shard::charge(const ReserveItem& item, Time now) {

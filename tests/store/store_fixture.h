@@ -27,7 +27,8 @@ class TestPolicy final : public EvictionPolicy {
  public:
   void on_request(const RequestContext& /*context*/) override {}
   void on_request_end(const RequestContext& /*context*/, std::uint32_t /*tokens*/) override {}
-  bool admit(const PolicyInsert& /*candidate*/, const RequestContext* context) override {
+  bool admit(const PolicyInsert& /*candidate*/, const RequestContext* context,
+             double /*cheapest*/) override {
     return context == nullptr || context->priority != 2;
   }
   void on_insert(const PolicyInsert& insert, const RequestContext* /*context*/) override {

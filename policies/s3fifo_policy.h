@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "policies/leaf_order.h"
+#include "store/eviction_policy.h"
+
+namespace larder {
+
+/// S3-FIFO (Yang et al., SOSP 2023), leaves first: new blocks wait in a small queue, a tenth of
+/// all; those used there move to the main queue, in which a use is another round. A block that
+/// comes back while it is among the last that left (as many as the main queue has) goes there at
+/// once.
+///
+/// Owns a LeafOrder and 16 bytes an id. Not thread-safe. victim() moves those that it spares.
+class S3FifoPolicy final : public EvictionPolicy {
+ public:
+  void on_request(const RequestContext& /*context*/) override {}
+  void on_request_end(const RequestContext& /*context*/, std::uint32_t /*output*/) override {
+    order_.look_anew();
+  }
+  bool admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/,
+             double /*cheapest*/) override {
+    return true;
+  }
+  void on_insert(const PolicyInsert& insert, const RequestContext* context) override;
+  void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
+  void on_erase(PolicyId id, EraseCause cause) override;
+  std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) override;
+  bool has_more() const override { return order_.has_more(); }
+
+ private:
+  static constexpr std::uint64_t kMain = 1;  ///< a rank's major; 0: the small queue
+  static constexpr std::uint8_t kUsesMax = 3;
+  struct Block {
+    std::uint64_t left = 0;  ///< when it left, counted in evictions; 0: has not
+    std::uint8_t uses = 0;   ///< since it entered its queue
+    bool is_new = false;     ///< its own request goes on
+  };
+
+  std::optional<PolicyId> of_small(absl::FunctionRef<bool(PolicyId)> skip);
+  std::optional<PolicyId> of_main(absl::FunctionRef<bool(PolicyId)> skip);
+
+  LeafOrder order_;
+  std::vector<Block> blocks_;  // by id, a ghost's too
+  std::uint64_t sequence_ = 0;
+  std::uint64_t evictions_ = 0;
+  std::size_t small_ = 0;  ///< blocks in the small queue
+};
+
+}  // namespace larder
