@@ -21,7 +21,7 @@ class ActorCore {
   struct Options {
     NodeStore* store = nullptr;
     std::shared_ptr<NamespaceTable> namespaces;
-    Shard::PolicyFactory make_policy;
+    PolicyFactory make_policy;
     std::vector<std::unique_ptr<ShardCounters>>* counters = nullptr;
     std::vector<std::vector<AdoptItem>> adopted;
     std::function<void(SlabId)> announce_retired;
@@ -38,6 +38,8 @@ class ActorCore {
 
   ShardPort& shards();
   TenantPort& tenants();
+  /// Returns at once; shards change one step after the other, and go on serving reads meanwhile.
+  void change_policy(PolicyChange change);
   /// For tests: ends a shard's actor as a fault would.
   void kill_shard(ShardId id);
 

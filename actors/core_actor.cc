@@ -38,7 +38,6 @@ struct ActorCore::Impl {
     made.id = id;
     made.store = options.store;
     made.counters = (*options.counters)[id.value()].get();
-    made.make_policy = options.make_policy;
     made.slabs = slabs;
     made.now = now;
     made.wall_ns = wall_ns;
@@ -81,6 +80,7 @@ ActorCore::ActorCore(Options options) : impl_(std::make_unique<Impl>(std::move(o
   NodeActorOptions node_options;
   node_options.store = impl.options.store;
   node_options.ports = &impl.ports;
+  node_options.make_policy = impl.options.make_policy;
   node_options.shard_options = [&impl](ShardId id) { return impl.shard_options(id); };
   node_options.log = impl.options.log;
   node_options.on_restart = [&impl](ShardId id) {
@@ -120,6 +120,10 @@ ShardPort& ActorCore::shards() {
 }
 TenantPort& ActorCore::tenants() {
   return impl_->ports;
+}
+
+void ActorCore::change_policy(PolicyChange change) {
+  caf::anon_send(impl_->node, PolicyChangePtr(std::make_shared<PolicyChange>(std::move(change))));
 }
 
 void ActorCore::kill_shard(ShardId id) {

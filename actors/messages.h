@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <caf/all.hpp>
 
@@ -23,6 +24,10 @@ using SettleAtom = caf::atom_constant<caf::atom("settle")>;
 using RebuildAtom = caf::atom_constant<caf::atom("rebuild")>;
 using RefilledAtom = caf::atom_constant<caf::atom("refilled")>;
 
+using PolicyChangePtr = std::shared_ptr<const PolicyChange>;
+/// What a change of policy has left over: whoever gets it frees it, which takes long.
+using OldPoliciesPtr = std::shared_ptr<const std::vector<std::unique_ptr<EvictionPolicy>>>;
+
 using ReserveCallPtr = std::shared_ptr<ReserveCall>;
 using ClaimCallPtr = std::shared_ptr<ClaimCall>;
 using EraseCallPtr = std::shared_ptr<EraseCall>;
@@ -40,7 +45,7 @@ using ShardHandle = caf::typed_actor<
     caf::reacts_to<TouchNotePtr>, caf::reacts_to<AbortNotePtr>, caf::reacts_to<DropClaimsNotePtr>,
     caf::reacts_to<QuarantineNotePtr>, caf::reacts_to<TickAtom>, caf::reacts_to<RebuildAtom>,
     caf::reacts_to<EvictOverAtom>, caf::reacts_to<RefilledAtom, PoolName, bool>,
-    caf::replies_to<SettleAtom>::with<bool>,
+    caf::reacts_to<PolicyChangePtr>, caf::replies_to<SettleAtom>::with<bool>,
     caf::replies_to<EvictPoolAtom, PoolName, std::uint32_t>::with<std::uint32_t>,
     caf::replies_to<CheapestSlabAtom, PoolName>::with<std::optional<SlabVictim>>,
     caf::replies_to<EvictSlabAtom, SlabId, std::uint32_t>::with<std::uint32_t>>;
@@ -50,11 +55,13 @@ using ShardHandle = caf::typed_actor<
 inline constexpr std::uint32_t kSlabDone = 0xffffffff;
 
 /// Makes, reclaims and retires slabs; takes (NeedSlotsAtom, PoolName, ShardId
-/// asker, count). A blocking actor, so untyped.
+/// asker, count), and OldPoliciesPtr. A blocking actor, so untyped.
 using SlabHandle = caf::actor;
 
 }  // namespace larder
 
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::PolicyChangePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::OldPoliciesPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::PoolName)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(larder::SlabId)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::optional<larder::SlabVictim>)

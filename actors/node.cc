@@ -50,6 +50,7 @@ struct Node::Impl {
   absl::Status start_http();
   void announce_retired(SlabId slab);
   std::function<CapacityKeeper::Wanted()> wanted_capacity();
+  void change_policy(PolicyFactory make_policy);
   bool healthy() const;
 
   absl::Status reload(const Config& next);
@@ -339,6 +340,14 @@ absl::Status Node::Impl::start_http() {
   return absl::OkStatus();
 }
 
+void Node::Impl::change_policy(PolicyFactory make_policy) {
+  // All shards begin at the same point of the node's order, behind what was used before.
+  const std::uint64_t first = store.sequence.fetch_add(PolicyChange::kAgesKept);
+  core->change_policy({.make_policy = std::move(make_policy),
+                       .sequence = first + PolicyChange::kAgesKept - 1,
+                       .now = larder::now()});
+}
+
 absl::Status Node::Impl::reload(const Config& next) {
   LARDER_ASSIGN_OR_RETURN(TokenTable loaded, TokenTable::load(next.token_file));
   LARDER_ASSIGN_OR_RETURN(TenantLimits limits, TenantLimits::load(next.tenant_file));
@@ -362,12 +371,15 @@ absl::Status Node::Impl::reload(const Config& next) {
   LARDER_RETURN_IF_ERROR(check_stays_encrypted(now, merged));
   LARDER_RETURN_IF_ERROR(check_tokens(merged, loaded));
   LARDER_ASSIGN_OR_RETURN(auto certificate, load_tls(merged));
+  LARDER_ASSIGN_OR_RETURN(auto make_policy, policy_factory(merged.policy));
   // From here on nothing fails.
   tokens.set(std::move(loaded));
   tenant_limits.set(std::move(limits));
   set_quotas();
   tls.set(std::move(certificate));
+  const bool other_policy = merged.policy != now.policy;
   live_config.set(std::move(merged));  // its capacity is in force at the slab actor's next turn
+  if (other_policy) change_policy(std::move(make_policy));
   for (const std::string& change : changes)
     log(change);
   warn_of_tokens();

@@ -46,6 +46,7 @@ caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options)
   const auto spawn_shard = [self, shared, ids](ShardId id, bool rebuild) {
     ShardActorOptions made = shared->shard_options(id);
     made.rebuild = rebuild;
+    made.make_policy = shared->make_policy;
     made.gate = std::make_shared<ShardGate>();
     const auto gate = made.gate;
     auto shard = self->spawn(shard_actor, std::move(made));
@@ -65,7 +66,12 @@ caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options)
   });
   for (std::uint32_t i = 0; i < shared->store->shards(); ++i)
     spawn_shard(ShardId(i), false);
-  return {[](TickAtom) {}};
+  return {[](TickAtom) {},
+          [self, shared](const PolicyChangePtr& change) {
+            shared->make_policy = change->make_policy;
+            for (const ShardHandle& shard : shared->ports->all())
+              self->send(shard, change);
+          }};
 }
 
 }  // namespace larder

@@ -88,14 +88,14 @@ class ActorPorts : public ShardPort, public TenantPort {
 struct NodeActorOptions {
   NodeStore* store = nullptr;
   ActorPorts* ports = nullptr;
-  Shard::PolicyFactory make_policy;
+  PolicyFactory make_policy;
   std::function<ShardActorOptions(ShardId)> shard_options;
   std::function<void(const std::string&)> log;
   std::function<void(ShardId)> on_restart;
 };
 
 /// Supervises the shards: one that dies is made again on its old index, and has lost nothing
-/// committed.
+/// committed. PolicyChangePtr: shards change their policies, and those made later have the new one.
 caf::behavior node_actor(caf::event_based_actor* self, NodeActorOptions options);
 
 }  // namespace larder

@@ -10,6 +10,6 @@
 namespace larder {
 
 /// Makes policies by the name in the configuration. INVALID_ARGUMENT lists the names.
-absl::StatusOr<Shard::PolicyFactory> policy_factory(const std::string& name);
+absl::StatusOr<PolicyFactory> policy_factory(const std::string& name);
 
 }  // namespace larder

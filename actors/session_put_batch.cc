@@ -70,6 +70,7 @@ void PutBatch::ask(std::vector<wire::KeyRecord> records, Time deadline, Bytes le
       if (is_there(node.store, item.at, found[i])) {
         item.status =
             length_of(entry) == item.record.length ? KeyStatus::kPresent : KeyStatus::kSizeMismatch;
+        if (item.status == KeyStatus::kPresent) note_use(item);
         continue;
       }
       in_flight = word_of(entry).state == EntryState::kFilling;
@@ -161,6 +162,7 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
       return;
     case ReserveOutcome::kPresent:
       item.status = KeyStatus::kPresent;
+      note_use(item);
       return;
     case ReserveOutcome::kInFlight:
       item.status = KeyStatus::kPending;
@@ -170,6 +172,7 @@ void PutBatch::decide(PutItem& item, const ReserveItem& answer) {
       return;
     case ReserveOutcome::kRefused:
       item.status = KeyStatus::kRefused;
+      note_use(item);
       return;
     case ReserveOutcome::kNoSlot:
     case ReserveOutcome::kFull:
@@ -203,9 +206,15 @@ void PutBatch::publish_one(PutItem& item) {
     if (const auto held = hold(node.store, item.at, item.entry)) {
       session_.requests().pin(*request, *held);
     }
-    if (item.record.rank == 0) {
-      session_.requests().extend(*request, item.at, item.record.position);
-    }
+  }
+  note_use(item);
+}
+
+/// The prompt has this block, be it kept or not.
+void PutBatch::note_use(const PutItem& item) {
+  if (item.record.rank != 0) return;
+  if (SessionRequest* request = session_.requests().find(request_)) {
+    session_.requests().extend(*request, item.at, item.record.position);
   }
 }
 

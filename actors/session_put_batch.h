@@ -65,6 +65,7 @@ class PutBatch {
   void lend(PutItem& item, ReserveItem& ask, Bytes& left);
   void decide(PutItem& item, const ReserveItem& answer);
   void publish_one(PutItem& item);
+  void note_use(const PutItem& item);
   void add_abort(const PutItem& item);
   void send_aborts();
 

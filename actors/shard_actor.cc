@@ -60,6 +60,15 @@ class Place {
     if (!ready_) return waiting_.push_back(std::move(work));
     gate_->at_desk([&] { work(*desk_); });
   }
+  /// Other policies decide once it is ready() again. Returns the old ones.
+  OldPoliciesPtr change_policy(const PolicyChange& change) {
+    while (make_ready()) {
+    }
+    gate_->close();
+    ready_ = rebuilt_ = false;
+    return std::make_shared<const std::vector<std::unique_ptr<EvictionPolicy>>>(
+        desk_->shard().change_policy(change));
+  }
   /// A step towards ready(): of the shard, then a message that came meanwhile. True: there is more.
   bool make_ready() {
     if (ready_) return false;
@@ -138,6 +147,11 @@ ShardHandle::behavior_type shard_actor(ShardHandle::pointer self, ShardActorOpti
       },
       [self, place](RebuildAtom) {
         if (place->make_ready()) self->send(self, RebuildAtom::value);
+      },
+      [self, place, slabs = options.slabs](const PolicyChangePtr& change) {
+        const bool making_ready = !place->ready();
+        caf::anon_send(slabs, place->change_policy(*change));
+        if (!making_ready) self->send(self, RebuildAtom::value);
       },
       [place, now](EvictOverAtom) {
         place->tell([now](ShardDesk& desk) { desk.evict_over(now()); });

@@ -17,7 +17,7 @@ struct ShardActorOptions {
   ShardId id;
   NodeStore* store = nullptr;
   ShardCounters* counters = nullptr;
-  Shard::PolicyFactory make_policy;
+  PolicyFactory make_policy;
   SlabHandle slabs;
   std::function<Time()> now;
   std::function<std::int64_t()> wall_ns;

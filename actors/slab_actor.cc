@@ -82,6 +82,7 @@ void slab_actor(caf::blocking_actor* self, SlabActorOptions options) {
         const bool found = desk.provide(pool, count, options.now());
         self->send(options.shards()[asker.value()], RefilledAtom::value, pool, found);
       },
+      [](const OldPoliciesPtr&) {},  // freed here, where steps may be long
       [&](caf::exit_msg&) { running = false; },
       caf::after(kUpkeepPeriod) >>
           [&] {

@@ -57,7 +57,9 @@ void ReplayWorker::serve(std::size_t number, const TraceRequest& request) {
   chain_.clear();
   for (const std::uint64_t id : request.hash_ids)
     chain_.push_back(replay_hash(id));
-  const RequestOptions begin{.now_ns = options_.trace_time ? request.timestamp_ms * 1'000'000 : 0};
+  // 0 would mean the daemon's clock.
+  const RequestOptions begin{
+      .now_ns = options_.trace_time ? (request.timestamp_ms + 1'000) * 1'000'000 : 0};
   const std::uint64_t open = client_->begin_request(ns_, begin);
   if (!chain_.empty()) {
     const std::uint32_t hits = match(number, open);

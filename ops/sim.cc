@@ -211,7 +211,7 @@ absl::StatusOr<ExitCode> run(const SimCommand& command) {
   LARDER_RETURN_IF_ERROR(validate(command));
   std::vector<std::vector<TraceRequest>> traces;
   for (const std::string& path : command.traces) {
-    LARDER_ASSIGN_OR_RETURN(traces.emplace_back(), read_trace(path, 0));
+    LARDER_ASSIGN_OR_RETURN(traces.emplace_back(), read_trace(path, command.limit));
   }
   std::vector<SimResult> results;
   const bool several = command.traces.size() > 1;

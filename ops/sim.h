@@ -18,10 +18,11 @@ struct SimCommand {
   std::string policies = "lru,haz,min";
   std::string capacities = "1000,2000,5000,10000,20000,50000";
   Bytes block_bytes{64 << 10};
-  std::string hints;     ///< empty: none
-  bool tenants = false;  ///< traces play together, each a tenant
-  double sample = 1;     ///< part of the blocks
-  std::string plot;      ///< file; empty: none
+  std::string hints;        ///< empty: none
+  std::uint64_t limit = 0;  ///< requests of each trace; 0: all
+  bool tenants = false;     ///< traces play together, each a tenant
+  double sample = 1;        ///< part of the blocks
+  std::string plot;         ///< file; empty: none
   bool json = false;
 };
 

@@ -97,7 +97,10 @@ void SimCache::insert_missing(const RequestContext& context) {
       if (parent != nullptr && block.state == State::kUnknown) parent->children += 1;
       if (block.id == kNone) take_id(number);
       insert.id = PolicyId(block.id);
-      if (!enter(number, insert, context)) remember(number);
+      if (!enter(number, insert, context)) {
+        policy().on_refused(insert, &context);
+        remember(number);
+      }
     }
     parent = &block;
     insert.position += 1;

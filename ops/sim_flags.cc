@@ -27,6 +27,7 @@ void add_sim(CLI::App& app, Choice& choice) {
   sub->add_option("--hints", sim->hints,
                   "oracle:ERR[:SEED]: how many leading positions are used again, wrong with "
                   "probability ERR");
+  sub->add_option("--limit", sim->limit, "requests of each trace; 0: all")->capture_default_str();
   sub->add_flag("--tenants", sim->tenants, "the traces play together, each a tenant of one cache");
   sub->add_option("--sample", sim->sample, "SHARDS: play this part of the blocks, for long traces")
       ->capture_default_str();

@@ -20,17 +20,25 @@ constexpr std::uint32_t kPositionMax = (1U << 20) - 1;
 constexpr float kInsertCost = 0.15F;
 constexpr float kVictimAgeStep = 0.01F;
 constexpr float kPriceSteps = 16;  ///< in which a value goes from one age bin's to the next's
+/// Requests come in about the order in which they began; who is earlier by more has another clock.
+constexpr Duration kDisorder = std::chrono::minutes(1);
 /// Above the kinds: blocks that nothing can be expected of.
-constexpr std::uint32_t kBrokenKind = 0;
+constexpr std::uint32_t kBrokenList = 0;
 
-std::uint32_t listed_kind(KindId kind, bool broken) {
-  return broken ? kBrokenKind : kind + 1U;
+std::uint32_t ticks_of(Duration idle) {
+  constexpr std::int64_t kMost = 1 << 27;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(idle.count() / kTickNs, 0, kMost));
+}
+
+std::uint32_t list_of(KindId kind, bool broken) {
+  return broken ? kBrokenList : kind + 1U;
 }
 
 }  // namespace
 
 void HazPolicy::advance(Time now) {
   const Duration step = last_time_ ? now - *last_time_ : Duration{0};
+  if (step <= Duration{0} && step > -kDisorder && last_time_) return;
   last_time_ = now;
   if (step <= Duration{0}) return;
   still_ = 0;
@@ -53,6 +61,7 @@ float HazPolicy::age_of(const Block& block) const {
 }
 
 HazPolicy::Block& HazPolicy::block(PolicyId id) {
+  ids_ = std::max<std::size_t>(ids_, id.value() + 1);
   if (blocks_.size() <= id.value()) {
     blocks_.resize(std::max<std::size_t>(id.value() + 1, blocks_.size() * 3 / 2));
   }
@@ -95,14 +104,15 @@ bool HazPolicy::admit(const PolicyInsert& candidate, const RequestContext* conte
   const std::uint32_t uses = candidate.uses + 1;
   const ReuseKind kind = ReuseKind::of(context, candidate.position, uses);
   const auto size = static_cast<double>(std::max<std::uint64_t>(candidate.size.count, 1));
-  if (model_.value_of_new(kind) / size >= cheapest) return true;
-  if (candidate.id == kNoPolicyId) return false;
-  Block& ghost = block(candidate.id);
-  end_kind(ghost, candidate.uses > 0);
-  ghost.uses = std::min(uses, kUsesMax) & kUsesMax;
-  ghost.position = std::min(candidate.position, kPositionMax) & kPositionMax;
+  return model_.value_of_new(kind) / size >= cheapest;
+}
+
+void HazPolicy::on_refused(const PolicyInsert& refused, const RequestContext* context) {
+  Block& ghost = block(refused.id);
+  end_kind(ghost, refused.uses > 0);
+  ghost.uses = std::min(refused.uses + 1, kUsesMax) & kUsesMax;
+  ghost.position = std::min(refused.position, kPositionMax) & kPositionMax;
   begin_kind(ghost, context, ReuseKind::kUnknownOutput);
-  return false;
 }
 
 void HazPolicy::on_insert(const PolicyInsert& insert, const RequestContext* context) {
@@ -112,10 +122,12 @@ void HazPolicy::on_insert(const PolicyInsert& insert, const RequestContext* cont
   added.stamp = insert.stamp.value();
   added.size = static_cast<float>(std::max<std::uint64_t>(insert.size.count, 1));
   added.position = std::min(insert.position, kPositionMax) & kPositionMax;
-  added.uses = std::min(insert.uses + 1, kUsesMax) & kUsesMax;
+  const std::uint32_t uses = insert.resident ? std::max(insert.uses, 1U) : insert.uses + 1;
+  added.uses = std::min(uses, kUsesMax) & kUsesMax;
   added.fresh = context != nullptr ? 1 : 0;
   added.broken = insert.stamp == Stamp(0) ? 1 : 0;
   begin_kind(added, context, ReuseKind::kUnknownOutput);
+  if (insert.resident) added.used -= ticks_of(insert.idle);
   if (const auto parent = tree_.insert(insert.id, insert.parent)) unlist(*parent);
   list(insert.id);
 }
@@ -158,18 +170,18 @@ void HazPolicy::on_erase(PolicyId id, EraseCause cause) {
 
 void HazPolicy::list(PolicyId id) {
   const Block& leaf = blocks_[id.value()];
-  heads_.insert(listed_kind(leaf.kind, leaf.broken != 0), leaf.stamp, id);
+  heads_.insert(list_of(leaf.kind, leaf.broken != 0), leaf.stamp, id);
 }
 
 void HazPolicy::unlist(PolicyId id) {
   const Block& leaf = blocks_[id.value()];
-  heads_.erase(listed_kind(leaf.kind, leaf.broken != 0), leaf.stamp, id);
+  heads_.erase(list_of(leaf.kind, leaf.broken != 0), leaf.stamp, id);
 }
 
-KindHeads::HeadValue HazPolicy::price(std::uint32_t kind, PolicyId id) const {
-  if (kind == kBrokenKind) return {.value = 0, .until = ~Tick{0}};
+KindHeads::HeadValue HazPolicy::price(std::uint32_t list, PolicyId id) const {
+  if (list == kBrokenList) return {.value = 0, .until = ~Tick{0}};
   const Block& head = blocks_[id.value()];
-  const auto known = static_cast<KindId>(kind - 1);
+  const KindId known = head.kind;
   const float age = age_of(head);
   const int bin = age_bin(age);
   if (bin + 1 == kAgeBins) return {model_.value(known, bin) / head.size, ~Tick{0}};
@@ -233,13 +245,13 @@ void HazPolicy::work() {
 }
 
 bool HazPolicy::show_waiting() {
-  const std::size_t end = std::min(shown_ + kSliceBlocks, blocks_.size());
+  const std::size_t end = std::min(shown_ + kSliceBlocks, ids_);
   for (; shown_ < end; ++shown_) {
     const Block& block = blocks_[shown_];
     if (block.kind == kNoKind) continue;
     model_.waits(block.kind, age_of(block), 1 / static_cast<float>(block.prompt));
   }
-  return shown_ >= blocks_.size();
+  return shown_ >= ids_;
 }
 
 }  // namespace larder

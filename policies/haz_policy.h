@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "policies/kind_heads.h"
@@ -29,6 +31,9 @@ namespace larder {
 /// fail.
 class HazPolicy final : public EvictionPolicy {
  public:
+  /// `board`: shared by the policies of one tenant in all shards; null: this one is alone.
+  explicit HazPolicy(std::shared_ptr<ReuseBoard> board = nullptr) : model_(std::move(board)) {}
+
   static constexpr Duration kRound = std::chrono::seconds(10);
   static constexpr std::uint32_t kRoundUses = 16'384;  ///< or after so many uses
 
@@ -36,6 +41,8 @@ class HazPolicy final : public EvictionPolicy {
   void on_request_end(const RequestContext& context, std::uint32_t output_tokens) override;
   bool admit(const PolicyInsert& candidate, const RequestContext* context,
              double cheapest) override;
+  bool prices_admission() const override { return true; }
+  void on_refused(const PolicyInsert& refused, const RequestContext* context) override;
   void on_insert(const PolicyInsert& insert, const RequestContext* context) override;
   void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
   void on_erase(PolicyId id, EraseCause cause) override;
@@ -69,7 +76,7 @@ class HazPolicy final : public EvictionPolicy {
   void end_kind(Block& block, bool reused);
   void list(PolicyId id);
   void unlist(PolicyId id);
-  KindHeads::HeadValue price(std::uint32_t kind, PolicyId id) const;
+  KindHeads::HeadValue price(std::uint32_t list, PolicyId id) const;
   void work();
   bool show_waiting();
 
@@ -77,8 +84,10 @@ class HazPolicy final : public EvictionPolicy {
   KindHeads heads_;
   LeafTree tree_;
   std::vector<Block> blocks_;  // by id; a ghost's kind goes on waiting
+  std::size_t ids_ = 0;        // of them that were ever met: how long a round is depends on it
 
-  Tick clock_ = 1;
+  static constexpr Tick kStart = 1U << 28;  ///< 31 days: ages of what was there before
+  Tick clock_ = kStart;
   std::int64_t clock_rest_ns_ = 0;
   std::optional<Time> last_time_;
   std::uint32_t still_ = 0;  ///< uses since time went on
@@ -87,7 +96,7 @@ class HazPolicy final : public EvictionPolicy {
 
   enum class Round : std::uint8_t { kIdle, kShow, kMake };
   Round round_ = Round::kIdle;
-  Tick round_began_ = 0;
+  Tick round_began_ = kStart - 1;
   std::uint32_t round_uses_ = 0;
   std::size_t shown_ = 0;
   float victim_age_ = 0;  ///< seconds, a running mean

@@ -13,6 +13,10 @@ struct ReuseKind {
   static constexpr std::uint32_t kCoarse = 4 * 2 * 2 * 3;
   static constexpr std::uint32_t kMiddle = kCoarse * 5 * 4;
   static constexpr std::uint32_t kFine = kMiddle * (kUnknownOutput + 1);
+  static constexpr std::uint32_t middle_of(std::uint32_t fine) {
+    return fine / (kUnknownOutput + 1);
+  }
+  static constexpr std::uint32_t coarse_of(std::uint32_t middle) { return middle / (5 * 4); }
 
   std::uint32_t uses = 0;                 ///< requests that referred to it: 1, 2, 3, more
   bool continuing = false;                ///< the prompt goes on where a session stood

@@ -8,6 +8,7 @@ namespace larder {
 /// kFree --insert--> kFilling --commit (io thread)--> kCommitted --evict (CAS at 0 leases)--> kFree
 /// kFilling --abort--> kFree        kCommitted --remove--> kRemoved --last lease--> kFree
 /// kCommitted --evict--> kGhost (no bytes; remembered for the request context) --forgotten--> kFree
+/// kFree, kClaimed --refused--> kGhost
 /// kGhost --reserve--> kFilling      kGhost --claim--> kClaimed --ended--> kGhost
 enum class EntryState : std::uint8_t {
   kFree = 0,

@@ -12,7 +12,6 @@ namespace larder {
 /// A block position of one group over all ranks (the state and window blocks of a boundary share
 /// one). Dense and small: policies keep arrays indexed by it.
 using PolicyId = Id<struct PolicyIdTag, std::uint32_t>;
-inline constexpr PolicyId kNoPolicyId{0xffffffff};
 
 /// What is known of a prompt when it is matched; computed once a request, by the session.
 struct RequestContext {
@@ -37,6 +36,7 @@ struct PolicyInsert {
   std::uint32_t position = 0;      ///< block's last unit
   std::uint32_t uses = 0;          ///< requests that referenced it before, as a ghost too; ≤ 255
   Duration idle{0};                ///< since the last of them; 0 when uses is
+  bool resident = false;           ///< it was there already, with another policy
 };
 
 struct Victim {
@@ -69,11 +69,14 @@ class EvictionPolicy {
   virtual void on_request(const RequestContext& context) = 0;
   /// The prompt was served. Called before its hits.
   virtual void on_request_end(const RequestContext& context, std::uint32_t output_tokens) = 0;
-  /// False refuses a new block. `cheapest` is the value of the block that must leave for it, or
-  /// kRoom; `context` is null when the put named no request. A refused block that has an id (it is
-  /// remembered) stays a ghost under it; one that has none is forgotten.
+  /// False refuses a new block; its id means nothing yet. `cheapest` is the value of the block that
+  /// must leave for it, or kRoom; `context` is null when the put named no request.
   virtual bool admit(const PolicyInsert& candidate, const RequestContext* context,
                      double cheapest) = 0;
+  /// Whether admit() looks at `cheapest`, which costs the search of a victim.
+  virtual bool prices_admission() const { return false; }
+  /// What admit() refused stays a ghost under this id.
+  virtual void on_refused(const PolicyInsert& /*refused*/, const RequestContext* /*context*/) {}
   /// `id` must not be tracked. Root-first within a request.
   virtual void on_insert(const PolicyInsert& insert, const RequestContext* context) = 0;
   /// Once a block a request, at its end, suffix-first. Ignores an id that is not tracked.

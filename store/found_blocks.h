@@ -11,14 +11,16 @@ namespace larder {
 
 /// A block that a rebuilding shard found in its index.
 struct FoundBlock {
+  std::uint32_t age = 0;  ///< kUseTick since its last use, where that matters
   std::uint32_t position = 0;
   EntryId id;
   friend auto operator<=>(const FoundBlock&, const FoundBlock&) = default;
 };
 
-/// Blocks found in any order, handed out by position: a parent before its children. Sorts runs of
+/// Blocks found in any order, handed out by age, then position: a parent before its children, which
+/// were not used later. Sorts runs of
 /// kRun as they come and merges them with a heap, so that no step sorts or copies all of them:
-/// take_first() is O(log runs). Owns 8 bytes a block. Not thread-safe.
+/// take_first() is O(log runs). Owns 12 bytes a block. Not thread-safe.
 class FoundBlocks {
  public:
   void add(const FoundBlock& found);

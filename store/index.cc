@@ -218,7 +218,8 @@ absl::StatusOr<EntryId> Index::take_entry() {
 }
 
 absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
-  LARDER_ASSERT(state == EntryState::kFilling || state == EntryState::kClaimed);
+  LARDER_ASSERT(state == EntryState::kFilling || state == EntryState::kClaimed ||
+                state == EntryState::kGhost);
   auto id = take_entry();
   if (!id.ok()) return id;
   Entry& e = mutable_entry(*id);
@@ -235,6 +236,7 @@ absl::StatusOr<EntryId> Index::insert(const BlockKey& key, EntryState state) {
   e.word.store(word.pack(), std::memory_order_release);
   current_->place(position_of(key), *id);
   size_.fetch_add(1, std::memory_order_relaxed);
+  if (state == EntryState::kGhost) ghosts_.fetch_add(1, std::memory_order_relaxed);
   migrate(kMigrateSlots);
   grow_if_full();
   prepare_next();

@@ -130,7 +130,7 @@ class Index {
 
   // -- the shard alone ---------------------------------------------------------------------------
 
-  /// A new entry in `state` (kFilling or kClaimed), visible at once. `key` must be absent.
+  /// A new entry in `state` (kFilling, kClaimed or kGhost), visible at once. `key` must be absent.
   /// RESOURCE_EXHAUSTED at limits::kEntriesPerShardMax.
   absl::StatusOr<EntryId> insert(const BlockKey& key, EntryState state);
   Entry& mutable_entry(EntryId id);

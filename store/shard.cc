@@ -20,7 +20,7 @@ Shard::~Shard() = default;
 
 Shard::OfTenant& Shard::of_tenant(TenantId tenant) {
   OfTenant& found = tenants_[tenant];
-  if (found.policy == nullptr) found = {make_policy_(), &store_.tenants.of(tenant)};
+  if (found.policy == nullptr) found = {make_policy_(tenant), &store_.tenants.of(tenant)};
   return found;
 }
 

@@ -19,6 +19,7 @@
 #include "store/index.h"
 #include "store/lent_slot.h"
 #include "store/node_store.h"
+#include "store/policy_change.h"
 #include "store/types.h"
 
 namespace larder {
@@ -88,8 +89,6 @@ enum class ClaimOutcome : std::uint8_t { kClaimed, kPresent, kPending };
 /// index (rebuild()) has lost nothing committed.
 class Shard {
  public:
-  using PolicyFactory = std::function<std::unique_ptr<EvictionPolicy>()>;
-
   /// `store` outlives the shard; `id` names the index in it.
   Shard(ShardId id, NodeStore& store, PolicyFactory make_policy);
   ~Shard();
@@ -144,6 +143,10 @@ class Shard {
   /// The same in steps, each of the work of `limit` entries: true when there is more. Until it says
   /// false, nothing else is called; readers and writers of the index's entries may go on.
   bool rebuild_some(std::uint32_t limit);
+  /// Lets policies of another kind decide from now on: content, claims and requests stay. The new
+  /// ones are told of the blocks by the order of their last uses, in steps of rebuild_some(), until
+  /// which is false nothing else is called. Returns the old ones: to free them takes long.
+  std::vector<std::unique_ptr<EvictionPolicy>> change_policy(PolicyChange change);
   /// Re-adopts a committed block that NodeStore::open() found, in that order. The slot is charged.
   /// False: the key is there already, or the table is full (the slot is freed).
   bool adopt(const SlotRef& slot, TenantId tenant);
@@ -196,8 +199,12 @@ class Shard {
   Bytes unit_bytes(const BlockKey& key, Bytes slot_bytes, std::uint32_t ranks) const;
   void track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContext* context, Time now);
   void lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context, Time now);
+  PolicyInsert described(EntryId id, Bytes size, Stamp stamp) const;
+  void tell_again(EntryId leader, Bytes slot_bytes, Stamp stamp, Time now);
   void untrack(EntryId id, EraseCause cause);
   void count_child(const SlotHeader& header, bool returning);
+  EntryId find_known_parent(BlockKey key, const BlockHash& parent) const;
+  void add_child(const BlockKey& key, const BlockHash& parent);
   void forget_child(const SlotHeader& header);
   template <class Fn>
   bool all_of_unit(EntryId first, Fn&& fn) const;
@@ -214,6 +221,8 @@ class Shard {
   void note_use(EntryId id, const RequestContext* context);
   void remember_ghost(EntryId id);
   void keep_ghost(EntryId id);
+  void remember_refused(const ReserveItem& item, EntryId known, PolicyInsert& refused,
+                        const RequestContext* context, Time now);
   void trim_ghosts(std::size_t limit);
   std::size_t ghosts_max() const;
 
@@ -222,7 +231,7 @@ class Shard {
   ReserveOutcome reserve_one(ReserveItem& item, const RequestContext* context, Time now);
   bool answer_present(ReserveItem& item, EntryId found) const;
   bool admitted(const ReserveItem& item, EntryId found, const RequestContext* context, Time now);
-  double cheapest_for(const ReserveItem& item);
+  double cheapest_for(const ReserveItem& item, Time now);
   bool charge(const ReserveItem& item, Time now);
   bool has_room(const Scope& scope, Bytes slot_bytes, Time now);
   bool take_slot(ReserveItem& item, Time now);
@@ -246,6 +255,9 @@ class Shard {
 
   // shard_rebuild.cc
   void remember_entries(std::uint32_t limit);
+  bool leads_unit(EntryId id) const;
+  Bytes slot_bytes_of(EntryId id) const;
+  std::uint32_t age_of(EntryId id) const;
   bool remember_entry(EntryId id);
 
   // shard_upkeep.cc
@@ -270,10 +282,11 @@ class Shard {
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
   std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
-  std::uint32_t steps_ = 0;          ///< evictions that this reserve() may still take
-  std::vector<const Budget*> held_;  ///< quotas in which this reserve() found nothing to evict
-  std::uint32_t rebuilt_to_ = 0;     ///< entries that rebuild_some() has looked at
-  FoundBlocks found_;                ///< by it, and not tracked yet
+  std::uint32_t steps_ = 0;             ///< evictions that this reserve() may still take
+  std::vector<const Budget*> held_;     ///< quotas in which this reserve() found nothing to evict
+  std::uint32_t rebuilt_to_ = 0;        ///< entries that rebuild_some() has looked at
+  FoundBlocks found_;                   ///< by it, and not tracked yet
+  std::optional<PolicyChange> change_;  ///< under way
   Counters counters_;
 };
 

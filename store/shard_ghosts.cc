@@ -66,6 +66,30 @@ void Shard::keep_ghost(EntryId id) {
   trim_ghosts(kTrimStep);
 }
 
+/// A kind of block that is always refused shows when it comes back, as one that has left does. Of a
+/// unit its first rank is remembered, as in what a request's end touches.
+void Shard::remember_refused(const ReserveItem& item, EntryId known, PolicyInsert& refused,
+                             const RequestContext* context, Time now) {
+  const bool is_ghost =
+      known != kNoEntry && word_of(index_.entry(known)).state == EntryState::kGhost;
+  if (!is_ghost && item.key.rank != Rank(0)) return;
+  if (known == kNoEntry) {
+    const auto made = index_.insert(item.key, EntryState::kGhost);
+    if (!made.ok()) return;
+    known = *made;
+    index_.set_last_use(known, use_tick(now));
+    add_child(item.key, item.parent);
+    remember_ghost(known);
+  } else if (!is_ghost) {
+    forget_claim(known);
+    index_.make_ghost(known);
+    remember_ghost(known);
+  }
+  refused.id = PolicyId(known.value());
+  policy_of(item.tenant).on_refused(refused, context);
+  trim_ghosts(kTrimStep);  // may forget this one again
+}
+
 void Shard::trim_ghosts(std::size_t limit) {
   const std::size_t most = ghosts_max();
   for (std::size_t step = 0; step < limit && ghosts_.size() > most; ++step) {

@@ -12,7 +12,6 @@ namespace larder {
 namespace {
 
 constexpr double kUnknown = Budget::kUnknown;
-constexpr ShardId kNoShard{limits::kShardsMax};
 
 Time claim_deadline(const Entry& entry) {
   const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
@@ -41,10 +40,7 @@ void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> reque
 ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* context, Time now) {
   const EntryId found = find_unexpired(item.key);
   if (found != kNoEntry && answer_present(item, found)) return item.outcome;
-  if (!admitted(item, found, context, now)) {
-    counters_.refused += 1;
-    return ReserveOutcome::kRefused;
-  }
+  if (!admitted(item, found, context, now)) return ReserveOutcome::kRefused;
   Budget& tenant = *of_tenant(item.tenant).budget;
   if (item.slot_bytes > tenant.ledger.capacity() ||
       item.slot_bytes > store_.budget.ledger.capacity()) {
@@ -104,11 +100,12 @@ bool Shard::answer_present(ReserveItem& item, EntryId found) const {
   return true;
 }
 
+/// False: it is remembered that it was asked for.
 bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContext* context,
                      Time now) {
   // The other ranks of an admitted position go with it.
   if (find_sibling(item.key, item.ranks) != kNoEntry) return true;
-  PolicyInsert candidate{.id = found == kNoEntry ? kNoPolicyId : PolicyId(found.value()),
+  PolicyInsert candidate{.id = {},
                          .parent = {},
                          .size = unit_bytes(item.key, item.slot_bytes, item.ranks),
                          .stamp = stamp_now(item.position),
@@ -124,15 +121,23 @@ bool Shard::admitted(const ReserveItem& item, EntryId found, const RequestContex
     }
   }
   recall(remembered(item.key, item.ranks, found), now, candidate);
-  return policy_of(item.tenant).admit(candidate, context, cheapest_for(item));
+  if (policy_of(item.tenant).admit(candidate, context, cheapest_for(item, now))) return true;
+  counters_.refused += 1;
+  remember_refused(item, found, candidate, context, now);
+  return false;
 }
 
-/// As published: the value of what must leave for the block, be it of this shard or of another.
-double Shard::cheapest_for(const ReserveItem& item) {
-  for (const Budget* budget : {of_tenant(item.tenant).budget, &store_.budget}) {
+/// The value of what must leave for the block, be it of this shard or, as published, of another.
+double Shard::cheapest_for(const ReserveItem& item, Time now) {
+  const OfTenant& tenant = of_tenant(item.tenant);
+  if (!tenant.policy->prices_admission()) return EvictionPolicy::kRoom;
+  const auto skip = [this](PolicyId unit) { return !evictable(unit); };
+  for (const Budget* budget : {tenant.budget, &store_.budget}) {
     const Ledger& ledger = budget->ledger;
     if (ledger.demand() + item.slot_bytes <= ledger.capacity()) continue;
-    const double value = budget->cheapest_besides(kNoShard).value;
+    const auto own =
+        budget == tenant.budget ? tenant.policy->victim(now, skip) : best_victim(now, skip);
+    const double value = std::min(own ? own->value : kUnknown, budget->cheapest_besides(id_).value);
     if (value < kUnknown) return value;
   }
   return EvictionPolicy::kRoom;

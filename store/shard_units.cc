@@ -65,13 +65,24 @@ Bytes Shard::unit_bytes(const BlockKey& key, Bytes slot_bytes, std::uint32_t ran
 }
 
 void Shard::count_child(const SlotHeader& header, bool returning) {
-  const EntryId parent = find_parent(header);
-  if (parent == kNoEntry) {
-    if (header.parent_high != 0 || header.parent_low != 0) counters_.orphans += 1;
-    return;
-  }
-  if (returning) return;  // counted when it came first
-  Entry& entry = index_.mutable_entry(parent);
+  const BlockHash parent{header.parent_high, header.parent_low};
+  if (parent != BlockHash{} && find_parent(header) == kNoEntry) counters_.orphans += 1;
+  if (!returning) add_child(key_of(header), parent);  // else counted when it came first
+}
+
+/// A parent that has left is remembered with its children.
+EntryId Shard::find_known_parent(BlockKey key, const BlockHash& parent) const {
+  key.hash = parent;
+  const EntryId id = parent == BlockHash{} ? kNoEntry : index_.find(key);
+  if (id == kNoEntry) return id;
+  const Entry& entry = index_.entry(id);
+  return is_tracked(entry) || word_of(entry).state == EntryState::kGhost ? id : kNoEntry;
+}
+
+void Shard::add_child(const BlockKey& key, const BlockHash& parent) {
+  const EntryId id = find_known_parent(key, parent);
+  if (id == kNoEntry) return;
+  Entry& entry = index_.mutable_entry(id);
   set_lineage(entry, uses_of(entry), children_of(entry) + 1);
 }
 
@@ -94,10 +105,8 @@ void Shard::track(EntryId id, Bytes slot_bytes, Stamp stamp, const RequestContex
   other.unit_next = id.value();
 }
 
-void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context,
-                      Time now) {
-  Entry& entry = index_.mutable_entry(id);
-  const SlotHeader& header = header_of(entry);
+PolicyInsert Shard::described(EntryId id, Bytes size, Stamp stamp) const {
+  const SlotHeader& header = header_of(index_.entry(id));
   PolicyInsert insert{.id = PolicyId(id.value()),
                       .parent = {},
                       .size = size,
@@ -105,6 +114,25 @@ void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext*
                       .position = header.position};
   const EntryId parent = find_parent(header);
   if (parent != kNoEntry) insert.parent = PolicyId(index_.entry(parent).unit);
+  return insert;
+}
+
+/// Another policy than the one that knew the unit.
+void Shard::tell_again(EntryId leader, Bytes slot_bytes, Stamp stamp, Time now) {
+  const Entry& entry = index_.entry(leader);
+  const SlotHeader& header = header_of(entry);
+  PolicyInsert insert =
+      described(leader, unit_bytes(key_of(header), slot_bytes, header.ranks), stamp);
+  insert.resident = true;
+  recall({uses_of(entry), index_.last_use(leader)}, now, insert);
+  policy_of(TenantId(entry.tenant_tier >> 8)).on_insert(insert, nullptr);
+}
+
+void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext* context,
+                      Time now) {
+  Entry& entry = index_.mutable_entry(id);
+  const SlotHeader& header = header_of(entry);
+  PolicyInsert insert = described(id, size, stamp);
   const Memory memory = remembered(key_of(header), header.ranks, id);
   recall(memory, now, insert);
   inherit(id, memory, now);
@@ -113,7 +141,7 @@ void Shard::lead_unit(EntryId id, Bytes size, Stamp stamp, const RequestContext*
 }
 
 void Shard::forget_child(const SlotHeader& header) {
-  const EntryId parent = find_parent(header);
+  const EntryId parent = find_known_parent(key_of(header), {header.parent_high, header.parent_low});
   if (parent == kNoEntry) return;
   Entry& entry = index_.mutable_entry(parent);
   // A parent that left and came back has not counted the children it had before; a saturated count

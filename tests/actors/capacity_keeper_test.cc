@@ -19,7 +19,7 @@ using std::chrono::seconds;
 constexpr Bytes kCapacity = sim::kSlot * sim::kSlots;  // 4 MiB
 
 struct Kept : sim::StoreFixture {
-  Kept() : shard(ShardId(0), *store, [] { return std::make_unique<LruPolicy>(); }) {
+  Kept() : shard(ShardId(0), *store, [](TenantId) { return std::make_unique<LruPolicy>(); }) {
     keeper = std::make_unique<CapacityKeeper>(
         *store, metrics,
         CapacityKeeper::Hooks{.wanted = [this] { return wanted; },

@@ -87,7 +87,8 @@ class Cluster {
           [this, other] { desks_[other.value()]->evict_over(kNow); });
     };
     return std::make_unique<ShardDesk>(
-        std::make_unique<Shard>(ShardId(i), *store_, [] { return std::make_unique<LruPolicy>(); }),
+        std::make_unique<Shard>(ShardId(i), *store_,
+                                [](TenantId) { return std::make_unique<LruPolicy>(); }),
         std::move(hooks));
   }
   Index& index(ShardId shard) { return *store_->indexes[shard.value()]; }

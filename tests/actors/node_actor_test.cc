@@ -15,12 +15,15 @@ struct TwoShards : sim::StoreFixture, sim::DeterministicSystem {
     NodeActorOptions options;
     options.store = store.get();
     options.ports = &ports;
+    options.make_policy = [this](TenantId) {
+      policies_made += 1;
+      return std::make_unique<LruPolicy>();
+    };
     options.shard_options = [this](ShardId id) {
       ShardActorOptions made;
       made.id = id;
       made.store = store.get();
       made.counters = &counters[id.value()];
-      made.make_policy = [] { return std::make_unique<LruPolicy>(); };
       made.slabs = nobody;
       made.now = [] { return sim::kStart; };
       made.wall_ns = [] { return 0; };
@@ -30,7 +33,8 @@ struct TwoShards : sim::StoreFixture, sim::DeterministicSystem {
     options.log = [this](const std::string& line) { log.push_back(line); };
     options.on_restart = [this](ShardId id) { restarted.push_back(id.value()); };
     nobody = system.spawn([](caf::event_based_actor*) -> caf::behavior {
-      return {[](NeedSlotsAtom, const PoolName&, ShardId, std::uint32_t) {}};
+      return {[](NeedSlotsAtom, const PoolName&, ShardId, std::uint32_t) {},
+              [](const OldPoliciesPtr&) {}};
     });
     node = system.spawn(node_actor, std::move(options));
     run();
@@ -59,6 +63,7 @@ struct TwoShards : sim::StoreFixture, sim::DeterministicSystem {
 
   ActorPorts ports{2};
   ShardCounters counters[2];
+  int policies_made = 0;
   std::vector<std::string> log;
   std::vector<std::uint32_t> restarted;
   caf::actor nobody;
@@ -96,6 +101,39 @@ BOOST_AUTO_TEST_CASE(a_shard_that_dies_is_made_anew_on_its_index) {
   run();
   BOOST_TEST(gone->erased == std::vector<std::uint8_t>{1});
   BOOST_TEST((state(1, 1) == EntryState::kFree));
+}
+
+/// What comes while the shards change waits, and one that dies afterwards has the new policy, too.
+BOOST_AUTO_TEST_CASE(a_change_of_policy_keeps_the_blocks_and_outlives_a_death) {
+  const auto put = reserve(1, 2);
+  ports.send(ShardId(1), put);
+  run();
+  commit(*put, 1);
+  int changed = 0;
+  auto change = std::make_shared<PolicyChange>();
+  change->make_policy = [&](TenantId) {
+    changed += 1;
+    return std::make_unique<LruPolicy>();
+  };
+  change->sequence = store->sequence.fetch_add(PolicyChange::kAgesKept) + PolicyChange::kAgesKept;
+  const int before = policies_made;
+
+  caf::anon_send(node, PolicyChangePtr(change));
+  const auto meanwhile = reserve(7, 1);
+  send_long_call(1);
+  ports.send(ShardId(1), meanwhile);
+  run();
+
+  BOOST_TEST(meanwhile->answered);
+  BOOST_TEST((state(1, 1) == EntryState::kCommitted));
+  BOOST_TEST(changed == 1);  // of the tenant's in shard 1
+  kill(1);
+  run();
+  ports.send(ShardId(1), reserve(20, 1));
+  run();
+  BOOST_TEST(changed == 2);
+  BOOST_TEST(policies_made == before);
+  BOOST_TEST((state(1, 1) == EntryState::kCommitted));
 }
 
 BOOST_AUTO_TEST_CASE(

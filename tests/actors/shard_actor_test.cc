@@ -30,7 +30,7 @@ struct OneShard : sim::StoreFixture, sim::DeterministicSystem {
     ShardActorOptions options;
     options.store = store.get();
     options.counters = &counters;
-    options.make_policy = [] { return std::make_unique<LruPolicy>(); };
+    options.make_policy = [](TenantId) { return std::make_unique<LruPolicy>(); };
     options.slabs = slabs;
     options.now = [this] { return now; };
     options.wall_ns = [] { return 0; };

@@ -29,7 +29,8 @@ struct Desk {
     };
     hooks.poke = [](ShardId) {};
     desk = std::make_unique<ShardDesk>(
-        std::make_unique<Shard>(ShardId(0), *store, [] { return std::make_unique<LruPolicy>(); }),
+        std::make_unique<Shard>(ShardId(0), *store,
+                                [](TenantId) { return std::make_unique<LruPolicy>(); }),
         std::move(hooks));
   }
   ~Desk() {

@@ -19,7 +19,7 @@ constexpr Bytes kOther{8192};
 
 /// The desk over one shard that answers at once.
 struct Desk : sim::StoreFixture {
-  Desk() : shard(ShardId(0), *store, [] { return std::make_unique<LruPolicy>(); }) {
+  Desk() : shard(ShardId(0), *store, [](TenantId) { return std::make_unique<LruPolicy>(); }) {
     SlabDesk::Hooks hooks;
     hooks.settle = [this] {
       settled += 1;

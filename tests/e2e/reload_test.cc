@@ -1,6 +1,7 @@
 // SIGHUP: what a running daemon takes over, what it says of the rest, and that a broken file
 // changes nothing.
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -39,6 +40,41 @@ struct Reloaded {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(reload)
+
+BOOST_AUTO_TEST_CASE(another_policy_keeps_every_block_under_a_running_client) {
+  Reloaded with;
+  with.write("policy = \"lru\"");
+  with.daemon = std::make_unique<sim::Daemon>(sim::Daemon::Options{.host_bytes = Bytes{256 << 20},
+                                                                   .flags = {"--config", with.file},
+                                                                   .environment = {},
+                                                                   .program = {}});
+  const auto client = with.daemon->shm();
+  const NamespaceSpec spec = sim::chain_spec("policy");
+  const NamespaceId ns = *client->open_namespace(spec);
+  sim::Batch batch(spec, 1, 64, 1 << 20);
+  sim::check_all(client->put(ns, batch.keys, batch.sources, {}), 64, KeyStatus::kOk);
+  for (const std::string name : {"haz", "sieve", "lru", "haz"}) {
+    with.write("policy = \"" + name + "\"");
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+      const auto busy = with.daemon->shm();
+      const NamespaceId own = *busy->open_namespace(spec);
+      for (std::uint64_t n = 2; !done; ++n) {
+        sim::Batch more(spec, 100 + n % 20, 2, 1 << 20);
+        for (const KeyStatus status : busy->put(own, more.keys, more.sources, {}).keys)
+          BOOST_TEST((status == KeyStatus::kOk || status == KeyStatus::kPresent));
+      }
+    });
+    with.daemon->reload("reload_changed key=policy");
+    std::this_thread::sleep_for(milliseconds(100));
+    done = true;
+    other.join();
+    batch.clear();
+    sim::check_all(client->get(ns, batch.keys, batch.targets, {}), 64, KeyStatus::kOk);
+    BOOST_TEST(batch.got_all());
+    BOOST_TEST(client->server_stats()->policy == name);
+  }
+}
 
 BOOST_AUTO_TEST_CASE(capacity_shrinks_and_grows_under_a_running_client) {
   Reloaded with;

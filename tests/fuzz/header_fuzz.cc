@@ -42,8 +42,8 @@ struct Started {
     ok = true;
     report = *std::move(opened);
     for (std::uint32_t i = 0; i < kShards; ++i) {
-      shards.push_back(
-          std::make_unique<Shard>(ShardId(i), store, [] { return std::make_unique<LruPolicy>(); }));
+      shards.push_back(std::make_unique<Shard>(
+          ShardId(i), store, [](TenantId) { return std::make_unique<LruPolicy>(); }));
       for (const AdoptItem& item : report.adopted[i])
         adopt(i, item);
     }
@@ -165,8 +165,8 @@ void restart_shards(Started& node) {
       node.forget_evicted(SlotRef(slot));  // the map's own goes with its block
       break;
     }
-    node.shards[i] = std::make_unique<Shard>(ShardId(i), node.store,
-                                             [] { return std::make_unique<LruPolicy>(); });
+    node.shards[i] = std::make_unique<Shard>(
+        ShardId(i), node.store, [](TenantId) { return std::make_unique<LruPolicy>(); });
     node.shards[i]->rebuild();
     node.shards[i]->tick(Time(std::chrono::hours(2)), 0);
   }

@@ -166,7 +166,8 @@ BOOST_AUTO_TEST_CASE(a_bad_value_names_source_key_value_and_bound) {
              "--shards: shards = -1: must be a whole number, 0 to 64");
   BOOST_TEST(error_of({"--spin-us", "fast"}) ==
              "--spin-us: spin_us = fast: must be a whole number, 0 to 10000");
-  BOOST_TEST(error_of({"--policy", "fifo"}) == "--policy: policy = fifo: must be one of lru");
+  BOOST_TEST(error_of({"--policy", "mru"}) ==
+             "--policy: policy = mru: must be one of lru|haz|s3fifo|sieve|lfu|fifo");
   BOOST_TEST(error_of({"--log-format", "xml"}) ==
              "--log-format: log_format = xml: must be one of text|json");
   BOOST_TEST(error_of({"--attach", "on"}) == "--attach: attach = on: must be one of auto|off");

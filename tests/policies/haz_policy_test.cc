@@ -13,6 +13,8 @@ using std::chrono::seconds;
 /// Requests of chains of fresh ids, each served at its time.
 class Server {
  public:
+  explicit Server(std::shared_ptr<ReuseBoard> board = nullptr) : policy(std::move(board)) {}
+
   HazPolicy policy;
   Time now{seconds(100)};
 
@@ -40,7 +42,7 @@ class Server {
   }
   bool admits(std::uint32_t blocks, double cheapest) {
     const RequestContext context = begin(blocks, 0);
-    return policy.admit({.id = kNoPolicyId, .parent = {}, .size = {1}, .stamp = stamp(0)}, &context,
+    return policy.admit({.id = {}, .parent = {}, .size = {1}, .stamp = stamp(0)}, &context,
                         cheapest);
   }
 
@@ -130,6 +132,32 @@ BOOST_AUTO_TEST_CASE(a_new_block_worth_less_than_the_one_that_must_leave_is_refu
   BOOST_TEST(server.admits(2, value->value / 2));
   BOOST_TEST(!server.admits(20, value->value));
   BOOST_TEST(server.admits(20, EvictionPolicy::kRoom));
+}
+
+/// A shard that has seen no reuse decides by what another has seen.
+BOOST_AUTO_TEST_CASE(what_one_shard_has_learned_the_others_know) {
+  const auto board = std::make_shared<ReuseBoard>();
+  Server taught(board);
+  teach(taught, 200);
+  const auto passing_goes_first = [](Server& server) {
+    server.now = Time{seconds(2'000)};
+    for (int n = 0; n < 300; ++n) {  // rounds, of what says nothing
+      server.now += seconds(1);
+      server.serve_new(1, 10);
+    }
+    const auto returning = server.serve_new(2, 100);
+    server.now += seconds(2);
+    const auto passing = server.serve_new(20, 100);
+    const auto value_of = [&](const std::vector<PolicyId>& chain) {
+      return server.policy.victim(server.now, [&](PolicyId id) { return id != chain.back(); })
+          ->value;
+    };
+    return value_of(passing) < value_of(returning) / 2;
+  };
+  Server neighbour(board);
+  BOOST_TEST(passing_goes_first(neighbour));
+  Server stranger;
+  BOOST_TEST(!passing_goes_first(stranger));
 }
 
 BOOST_AUTO_TEST_CASE(times_that_stand_still_or_go_backwards_do_no_harm) {

@@ -77,7 +77,7 @@ std::unique_ptr<ShardDesk> DeskShards::make_desk(ShardId id) {
     post_shard(other, [this](ShardDesk& desk) { desk.evict_over(now_()); });
   };
   return std::make_unique<ShardDesk>(
-      std::make_unique<Shard>(id, store_, [] { return std::make_unique<LruPolicy>(); }),
+      std::make_unique<Shard>(id, store_, [](TenantId) { return std::make_unique<LruPolicy>(); }),
       std::move(hooks));
 }
 

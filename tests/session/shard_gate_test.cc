@@ -17,7 +17,8 @@ struct Gated {
   Gated() {
     BOOST_REQUIRE(store.open([](const std::string&) { return TenantId(0); }).ok());
     desk = std::make_unique<ShardDesk>(
-        std::make_unique<Shard>(ShardId(0), store, [] { return std::make_unique<LruPolicy>(); }),
+        std::make_unique<Shard>(ShardId(0), store,
+                                [](TenantId) { return std::make_unique<LruPolicy>(); }),
         ShardDesk::Hooks{});
   }
   bool tried() {

@@ -17,8 +17,9 @@ BOOST_DATA_TEST_CASE(come_out_in_order_however_they_came_in, boost::unit_test::d
   std::vector<FoundBlock> all;
   const std::size_t count = random() % 2 == 0 ? random() % 100 : random() % 50'000;
   for (std::size_t n = 0; n < count; ++n) {
-    const FoundBlock block{static_cast<std::uint32_t>(random() % 100),
-                           EntryId(static_cast<std::uint32_t>(random()))};
+    const FoundBlock block{.age = static_cast<std::uint32_t>(random() % 3),
+                           .position = static_cast<std::uint32_t>(random() % 100),
+                           .id = EntryId(static_cast<std::uint32_t>(random()))};
     all.push_back(block);
     found.add(block);
   }

@@ -31,7 +31,7 @@ struct Restarted {
                    .value()) {
     for (std::uint32_t i = 0; i < shard_count; ++i) {
       shards.push_back(std::make_unique<Shard>(
-          ShardId(i), store, [] { return std::make_unique<test::TestPolicy>(); }));
+          ShardId(i), store, [](TenantId) { return std::make_unique<test::TestPolicy>(); }));
       for (const AdoptItem& item : report.adopted[i])
         adopted += shards[i]->adopt(item.slot, item.tenant) ? 1 : 0;
     }

@@ -31,6 +31,9 @@ class TestPolicy final : public EvictionPolicy {
              double /*cheapest*/) override {
     return context == nullptr || context->priority != 2;
   }
+  void on_refused(const PolicyInsert& insert, const RequestContext* /*context*/) override {
+    refused[insert.id] = insert;
+  }
   void on_insert(const PolicyInsert& insert, const RequestContext* /*context*/) override {
     inserted[insert.id] = insert;
     order_[{insert.stamp, insert.id}] = insert.id;
@@ -57,6 +60,7 @@ class TestPolicy final : public EvictionPolicy {
   }
 
   std::map<PolicyId, PolicyInsert> inserted;
+  std::map<PolicyId, PolicyInsert> refused;
   int hits = 0;
 
  private:
@@ -83,7 +87,7 @@ struct Node {
 
   /// Also in place of one that died.
   void make_shard(std::uint32_t i) {
-    shards[i] = std::make_unique<Shard>(ShardId(i), store, [this, i] {
+    shards[i] = std::make_unique<Shard>(ShardId(i), store, [this, i](TenantId) {
       auto made = std::make_unique<TestPolicy>();
       if (i == 0) policy = made.get();
       return made;
