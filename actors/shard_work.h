@@ -44,11 +44,26 @@ void carry_out(ShardDesk& desk, const std::shared_ptr<const QuarantineNote>& not
 /// In steps: false when claims of the session are left.
 bool drop_claims(ShardDesk& desk, const DropClaimsNote& note);
 
-/// Carries `message` out on this thread, if it is short and nobody is at the desk or waits for it.
+inline bool is_quick(ShardDesk& desk, const ReserveCall& /*call*/, Time now) {
+  return desk.shard().reserves_quickly(now);
+}
+template <class Message>
+bool is_quick(ShardDesk& /*desk*/, const Message& /*message*/, Time /*now*/) {
+  return true;
+}
+
+/// Carries `message` out on this thread, if it is short, nobody is at the desk or waits for it, and
+/// the shard does not expect it to take long.
 template <class Message>
 bool carry_out_here(ShardGate& gate, const Message& message, Time now) {
-  return IsShort()(*message) &&
-         gate.try_here([&](ShardDesk& desk) { carry_out(desk, message, now); });
+  if (!IsShort()(*message)) return false;
+  bool done = false;
+  gate.try_here([&](ShardDesk& desk) {
+    if (!is_quick(desk, *message, now)) return;
+    carry_out(desk, message, now);
+    done = true;
+  });
+  return done;
 }
 
 }  // namespace larder

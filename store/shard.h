@@ -107,6 +107,9 @@ class Shard {
   /// fills the slot calls SlabStore::seal, then Index::commit. Takes over a claim, whoever has it.
   /// Items answered already (outcome != kNoSlot) are left alone.
   void reserve(std::span<ReserveItem> items, std::optional<RequestId> request, Time now);
+  /// Whether reserve() is likely to be done in some microseconds: not while many blocks that cannot
+  /// leave stand before those that can, and are looked at.
+  bool reserves_quickly(Time now) const { return now >= slow_until_; }
   /// Takes a reservation back (error, cancel, dead session). Ignores one that is gone.
   void abort(EntryId entry, std::uint64_t entry_generation);
   /// Marks an absent key as being computed; renews a claim of the same session. A full index is
@@ -282,6 +285,8 @@ class Shard {
   std::uint64_t expiring_ = 0;  ///< blocks that have an expiry
   std::int64_t wall_ns_ = 0;    ///< of the last tick
   std::uint32_t expiry_cursor_ = 0;
+  mutable std::uint32_t looks_ = 0;     ///< at blocks that may leave, in this reserve()
+  Time slow_until_{};                   ///< for a while after many
   std::uint32_t steps_ = 0;             ///< evictions that this reserve() may still take
   std::vector<const Budget*> held_;     ///< quotas in which this reserve() found nothing to evict
   std::uint32_t rebuilt_to_ = 0;        ///< entries that rebuild_some() has looked at

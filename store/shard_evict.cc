@@ -32,6 +32,7 @@ bool Shard::all_of_unit(EntryId first, Fn&& fn) const {
 }
 
 bool Shard::evictable(PolicyId unit) const {
+  looks_ += 1;
   return all_of_unit(EntryId(unit.value()), [this](EntryId id) {
     const EntryWord word = EntryWord::unpack(index_.entry(id).word.load(std::memory_order_relaxed));
     return word.state == EntryState::kCommitted && word.leases == 0;

@@ -13,6 +13,10 @@ namespace {
 
 constexpr double kUnknown = Budget::kUnknown;
 
+/// Of some 0.3 us each.
+constexpr std::uint32_t kQuickLooks = 256;
+constexpr Duration kSlowFor = std::chrono::seconds(1);
+
 Time claim_deadline(const Entry& entry) {
   const auto ns = static_cast<std::uint64_t>(entry.unit) << 32 | entry.unit_next;
   return Time(Duration(std::bit_cast<std::int64_t>(ns)));
@@ -30,11 +34,13 @@ void Shard::reserve(std::span<ReserveItem> items, std::optional<RequestId> reque
   const RequestContext* context = context_of(request);
   held_.clear();
   steps_ = kEvictionsStep;
+  looks_ = 0;
   for (ReserveItem& item : items) {
     if (item.outcome == ReserveOutcome::kNoSlot) item.outcome = reserve_one(item, context, now);
   }
   index_.maintain();
   publish_cheapest(now);
+  if (looks_ > kQuickLooks) slow_until_ = now + kSlowFor;
 }
 
 ReserveOutcome Shard::reserve_one(ReserveItem& item, const RequestContext* context, Time now) {

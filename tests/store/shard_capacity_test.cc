@@ -78,6 +78,28 @@ BOOST_AUTO_TEST_CASE(nothing_leased_is_evicted_and_a_full_store_says_so) {
   BOOST_TEST(node.store.budget.ledger.used() == kSlot * 64);
 }
 
+/// Else whoever works a call off himself, instead of the shard's actor, would keep others waiting.
+BOOST_AUTO_TEST_CASE(that_many_held_blocks_are_in_the_way_is_known_for_a_while) {
+  constexpr std::uint64_t kBlocks = 2'000;
+  Node node(kSlot * kBlocks);
+  Shard& shard = *node.shards[0];
+  std::vector<Hold> held;
+  for (std::uint64_t n = 0; n < kBlocks; ++n) {
+    BOOST_REQUIRE(node.put(key_of(n), kSlot));
+    node.store.sequence += 1;
+    if (n < kBlocks / 2) held.push_back(*node.lease(key_of(n)));
+  }
+  BOOST_TEST(shard.reserves_quickly(kNow));
+
+  BOOST_TEST(node.put(key_of(kBlocks), kSlot));
+
+  BOOST_TEST(!node.has(key_of(kBlocks / 2)));
+  BOOST_TEST(!shard.reserves_quickly(kNow + std::chrono::milliseconds(999)));
+  BOOST_TEST(shard.reserves_quickly(kNow + std::chrono::seconds(1)));
+  for (const Hold& hold : held)
+    node.index().release(hold.entry);
+}
+
 BOOST_AUTO_TEST_CASE(the_shard_with_the_cheapest_victim_evicts) {
   Node node(kSlot * 64, 2);
   for (std::uint64_t n = 0; n < 64; ++n) {  // shard 0 has the older half
