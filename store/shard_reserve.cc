@@ -11,8 +11,6 @@ namespace larder {
 
 namespace {
 
-constexpr double kUnknown = Budget::kUnknown;
-
 /// Of some 0.3 us each.
 constexpr std::uint32_t kQuickLooks = 256;
 constexpr Duration kSlowFor = std::chrono::seconds(1);
@@ -143,8 +141,9 @@ double Shard::cheapest_for(const ReserveItem& item, Time now) {
     if (ledger.demand() + item.slot_bytes <= ledger.capacity()) continue;
     const auto own =
         budget == tenant.budget ? tenant.policy->victim(now, skip) : best_victim(now, skip);
-    const double value = std::min(own ? own->value : kUnknown, budget->cheapest_besides(id_).value);
-    if (value < kUnknown) return value;
+    const double value =
+        std::min(own ? own->value : Budget::kUnknown, budget->cheapest_besides(id_).value);
+    if (value < Budget::kUnknown) return value;
   }
   return EvictionPolicy::kRoom;
 }

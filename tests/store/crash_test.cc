@@ -32,7 +32,7 @@ struct Life {
   explicit Life(const std::string& dir)
       : store({.runtime_dir = dir, .capacity = kCapacity, .shards = 1}),
         report(store.open([](const std::string& /*name*/) { return kTenant; }).value()),
-        shard(ShardId(0), store, [] { return std::make_unique<test::TestPolicy>(); }) {
+        shard(ShardId(0), store, [](TenantId) { return std::make_unique<test::TestPolicy>(); }) {
     for (const AdoptItem& item : report.adopted[0])
       shard.adopt(item.slot, item.tenant);
   }
