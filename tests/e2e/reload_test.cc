@@ -123,7 +123,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_change_is_named_and_a_broken_file_changes_nothi
 
   with.write("host_bytes = \"64MiB\"\nlease_ms = 5000\nmax_sessions = 7");
   with.daemon->reload("reload_needs_restart key=lease_ms value=10000 wanted=5000");
-  BOOST_TEST(with.daemon->logged("reload_changed key=max_sessions from=1024 to=7") == 1U);
+  BOOST_TEST(test::eventually([&] {  // logged after it
+    return with.daemon->logged("reload_changed key=max_sessions from=1024 to=7") == 1U;
+  }));
 
   with.write("host_bytes = \"64MiB\"\nmax_sessions = 3\nno_such_key = 1");
   with.daemon->reload("reload_refused");
