@@ -11,7 +11,7 @@ class FifoPolicy final : public RankedPolicy {
     return {insert.stamp.value(), 0};
   }
   Rank rank_of_hit(PolicyId id, Stamp /*stamp*/, const RequestContext* /*context*/) override {
-    return order().rank(id);
+    return order_.rank(id);
   }
 };
 

@@ -22,7 +22,7 @@ class LfuPolicy final : public RankedPolicy {
   Rank rank_of_hit(PolicyId id, Stamp stamp, const RequestContext* /*context*/) override {
     return used(id, stamp);
   }
-  void on_evict(PolicyId id) override { age_ = std::bit_cast<double>(order().rank(id).major); }
+  void on_evict(PolicyId id) override { age_ = std::bit_cast<double>(order_.rank(id).major); }
   double value_of(Rank rank) const override { return std::bit_cast<double>(rank.major); }
 
  private:

@@ -1,23 +1,14 @@
 #pragma once
 
-#include "policies/leaf_order.h"
-#include "store/eviction_policy.h"
+#include "policies/leaf_policy.h"
 
 namespace larder {
 
 /// What FIFO, LFU and the watermark baseline share: the leaf of the least rank leaves.
 ///
-/// Owns a LeafOrder. Not thread-safe: one shard owns it.
-class RankedPolicy : public EvictionPolicy {
+/// Not thread-safe: one shard owns it.
+class RankedPolicy : public LeafPolicy {
  public:
-  void on_request(const RequestContext& /*context*/) override {}
-  void on_request_end(const RequestContext& /*context*/, std::uint32_t /*output*/) override {
-    order_.look_anew();
-  }
-  bool admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/,
-             double /*cheapest*/) override {
-    return true;
-  }
   void on_insert(const PolicyInsert& insert, const RequestContext* context) override {
     order_.insert(insert.id, insert.parent, rank_of_new(insert, context));
   }
@@ -33,7 +24,6 @@ class RankedPolicy : public EvictionPolicy {
     if (!id) return std::nullopt;
     return Victim{*id, value_of(order_.rank(*id))};
   }
-  bool has_more() const override { return order_.has_more(); }
 
  protected:
   using Rank = LeafOrder::Rank;
@@ -42,10 +32,6 @@ class RankedPolicy : public EvictionPolicy {
   virtual void on_evict(PolicyId /*id*/) {}
   /// Comparable between shards.
   virtual double value_of(Rank rank) const { return static_cast<double>(rank.major); }
-  const LeafOrder& order() const { return order_; }
-
- private:
-  LeafOrder order_;
 };
 
 }  // namespace larder

@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "policies/leaf_order.h"
-#include "store/eviction_policy.h"
+#include "policies/leaf_policy.h"
 
 namespace larder {
 
@@ -12,22 +11,13 @@ namespace larder {
 /// comes back while it is among the last that left (as many as the main queue has) goes there at
 /// once.
 ///
-/// Owns a LeafOrder and 16 bytes an id. Not thread-safe. victim() moves those that it spares.
-class S3FifoPolicy final : public EvictionPolicy {
+/// Owns 16 bytes an id. Not thread-safe. victim() moves those that it spares.
+class S3FifoPolicy final : public LeafPolicy {
  public:
-  void on_request(const RequestContext& /*context*/) override {}
-  void on_request_end(const RequestContext& /*context*/, std::uint32_t /*output*/) override {
-    order_.look_anew();
-  }
-  bool admit(const PolicyInsert& /*candidate*/, const RequestContext* /*context*/,
-             double /*cheapest*/) override {
-    return true;
-  }
   void on_insert(const PolicyInsert& insert, const RequestContext* context) override;
   void on_hit(PolicyId id, Stamp stamp, const RequestContext* context) override;
   void on_erase(PolicyId id, EraseCause cause) override;
   std::optional<Victim> victim(Time now, absl::FunctionRef<bool(PolicyId)> skip) override;
-  bool has_more() const override { return order_.has_more(); }
 
  private:
   static constexpr std::uint64_t kMain = 1;  ///< a rank's major; 0: the small queue
@@ -41,7 +31,6 @@ class S3FifoPolicy final : public EvictionPolicy {
   std::optional<PolicyId> of_small(absl::FunctionRef<bool(PolicyId)> skip);
   std::optional<PolicyId> of_main(absl::FunctionRef<bool(PolicyId)> skip);
 
-  LeafOrder order_;
   std::vector<Block> blocks_;  // by id, a ghost's too
   std::uint64_t sequence_ = 0;
   std::uint64_t evictions_ = 0;
