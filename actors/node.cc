@@ -16,11 +16,11 @@
 #include "actors/descriptor_limit.h"
 #include "actors/http_server.h"
 #include "actors/io_thread.h"
-#include "actors/policy_factory.h"
 #include "actors/prometheus_text.h"
 #include "actors/runtime_dir.h"
 #include "actors/scrubber.h"
 #include "client/client.h"
+#include "policies/make_policy.h"
 #include "store/status_macros.h"
 #include "transport/own_directory.h"
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 
 #include "policies/fifo_policy.h"
@@ -11,12 +12,28 @@
 #include "policies/s3fifo_policy.h"
 #include "policies/sieve_policy.h"
 #include "policies/watermark_policy.h"
+#include "store/mutex.h"
 
 namespace larder {
 
 namespace {
 
 using Make = std::unique_ptr<EvictionPolicy> (*)();
+
+/// One a tenant: what its blocks are like is nothing that others' blocks tell.
+class ReuseBoards {
+ public:
+  std::shared_ptr<ReuseBoard> of(TenantId tenant) {
+    MutexLock lock(&mutex_);
+    std::shared_ptr<ReuseBoard>& board = boards_[tenant];
+    if (board == nullptr) board = std::make_shared<ReuseBoard>();
+    return board;
+  }
+
+ private:
+  Mutex mutex_;
+  absl::flat_hash_map<TenantId, std::shared_ptr<ReuseBoard>> boards_ ABSL_GUARDED_BY(mutex_);
+};
 
 template <class Policy>
 std::unique_ptr<EvictionPolicy> make() {
@@ -50,6 +67,16 @@ absl::StatusOr<std::unique_ptr<EvictionPolicy>> make_policy(std::string_view nam
   }
   return absl::InvalidArgumentError("policy is " + std::string(name) + ", must be one of " +
                                     absl::StrJoin(policy_names(), ", "));
+}
+
+absl::StatusOr<PolicyFactory> policy_factory(std::string_view name) {
+  if (name == "haz") {
+    return PolicyFactory([boards = std::make_shared<ReuseBoards>()](TenantId tenant) {
+      return std::make_unique<HazPolicy>(boards->of(tenant));
+    });
+  }
+  if (const auto tried = make_policy(name); !tried.ok()) return tried.status();
+  return PolicyFactory([name = std::string(name)](TenantId) { return *make_policy(name); });
 }
 
 }  // namespace larder

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "store/eviction_policy.h"
+#include "store/policy_change.h"
 
 namespace larder {
 
@@ -16,5 +16,9 @@ std::vector<std::string> policy_names();
 
 /// A new policy. INVALID_ARGUMENT for another name, listing them all.
 absl::StatusOr<std::unique_ptr<EvictionPolicy>> make_policy(std::string_view name);
+
+/// For the shards of a node: those of one tenant share what they learn. The same errors. What it
+/// returns may be called by any thread.
+absl::StatusOr<PolicyFactory> policy_factory(std::string_view name);
 
 }  // namespace larder

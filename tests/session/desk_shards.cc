@@ -4,7 +4,6 @@
 
 #include "actors/clock.h"
 #include "actors/shard_work.h"
-#include "policies/lru_policy.h"
 #include "store/assert.h"
 #include "store/checksum.h"
 
@@ -76,9 +75,9 @@ std::unique_ptr<ShardDesk> DeskShards::make_desk(ShardId id) {
   hooks.poke = [this](ShardId other) {
     post_shard(other, [this](ShardDesk& desk) { desk.evict_over(now_()); });
   };
-  return std::make_unique<ShardDesk>(
-      std::make_unique<Shard>(id, store_, [](TenantId) { return std::make_unique<LruPolicy>(); }),
-      std::move(hooks));
+  const std::lock_guard lock(policy_mutex_);
+  return std::make_unique<ShardDesk>(std::make_unique<Shard>(id, store_, make_policy_),
+                                     std::move(hooks));
 }
 
 void DeskShards::provide(const PoolName& pool, ShardId asker, std::uint32_t count) {
@@ -205,6 +204,24 @@ void DeskShards::run_all() {
     any = false;
     for (std::size_t i = 0; i < queues_.size(); ++i)
       any = run_one(i) || any;
+  }
+}
+
+void DeskShards::change_policy(const PolicyChange& change) {
+  {
+    const std::lock_guard lock(policy_mutex_);
+    make_policy_ = change.make_policy;
+  }
+  for (std::size_t n = 0; n < desks_.size(); ++n) {
+    post(n, [this, n, change] {
+      const std::shared_ptr<ShardGate> at = gate(ShardId(static_cast<std::uint32_t>(n)));
+      at->close();
+      Shard& shard = desks_[n]->shard();
+      const auto old = shard.change_policy(change);
+      while (shard.rebuild_some(kRebuildStep)) {
+      }
+      at->open(desks_[n].get());
+    });
   }
 }
 

@@ -16,6 +16,7 @@
 #include "actors/shard_gate.h"
 #include "actors/slab_desk.h"
 #include "actors/tenant_port.h"
+#include "policies/make_policy.h"
 #include "store/node_store.h"
 
 namespace larder::sim {
@@ -46,6 +47,8 @@ class DeskShards : public ShardPort, public TenantPort {
   /// `around` calls.
   void kill_shard(
       ShardId id, const AroundStep& around = [](const auto& step) { step(); });
+  /// As the shards' actors do it: what comes meanwhile waits. A desk made later has the new policy.
+  void change_policy(const PolicyChange& change);
   /// Calls `fn` with the shard on its thread, and waits for it.
   void ask(ShardId id, const std::function<void(ShardDesk&)>& fn);
 
@@ -93,6 +96,8 @@ class DeskShards : public ShardPort, public TenantPort {
   std::vector<std::unique_ptr<ShardDesk>> desks_;  ///< each its queue's thread's, or its gate's
   std::vector<std::shared_ptr<ShardGate>> gates_;  ///< each under its queue's mutex
   std::vector<std::unique_ptr<Queue>> queues_;
+  std::mutex policy_mutex_;
+  PolicyFactory make_policy_ = *policy_factory("lru");  ///< under it
   bool threaded_ = false;
 };
 

@@ -12,7 +12,9 @@
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
 
+#include "actors/clock.h"
 #include "client/client.h"
+#include "policies/make_policy.h"
 #include "store/assert.h"
 #include "tests/session/session_node.h"
 #include "transport/frame_head.h"
@@ -367,8 +369,17 @@ void check_nothing_is_held(sim::SessionNode& node) {
 
 struct Faults {
   bool kill_shards = false;
+  bool change_policy = false;
   bool calls_fail = false;  ///< sessions are ended for not reading: a slow client's calls fail
 };
+
+void change_policy(sim::SessionNode& node, std::uint32_t turn) {
+  static constexpr std::array kNames = {"haz", "lru", "haz", "s3fifo", "haz", "sieve"};
+  const std::uint64_t first = node.store().sequence.fetch_add(PolicyChange::kAgesKept);
+  node.shards().change_policy({.make_policy = *policy_factory(kNames[turn % kNames.size()]),
+                               .sequence = first + PolicyChange::kAgesKept - 1,
+                               .now = now()});
+}
 
 void run_all(sim::SessionNode& node, const Faults& faults) {
   Counts counts;
@@ -384,6 +395,7 @@ void run_all(sim::SessionNode& node, const Faults& faults) {
   const auto until = steady_clock::now() + kRun;
   for (std::uint32_t n = 0; steady_clock::now() < until; ++n) {
     std::this_thread::sleep_for(milliseconds(50));
+    if (faults.change_policy && n % 5 == 0) change_policy(node, n / 5);
     if (faults.kill_shards) node.shards().kill_shard(ShardId(n % node.store().shards()));
   }
   counts.stop = true;
@@ -424,6 +436,14 @@ BOOST_AUTO_TEST_CASE(shards_that_die_change_no_byte_and_leave_nothing_held) {
   sim::SessionNode node({});
   node.start();
   run_all(node, {.kill_shards = true});
+  check_nothing_is_held(node);
+}
+
+/// Shards learn together, refuse, die and change their minds.
+BOOST_AUTO_TEST_CASE(policies_that_change_beside_dying_shards_change_no_byte) {
+  sim::SessionNode node({.capacity = Bytes{4 << 20}, .now = {}});
+  node.start();
+  run_all(node, {.kill_shards = true, .change_policy = true});
   check_nothing_is_held(node);
 }
 
