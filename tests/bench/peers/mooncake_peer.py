@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Mooncake Store, with its master at 127.0.0.1:50051.
 
-  mooncake_peer.py own READY-FILE     lends 2 GiB until it is ended
-  mooncake_peer.py measure SECONDS    puts and gets from another process"""
+  mooncake_peer.py own READY-FILE SECONDS  lends 2 GiB until it is ended, or for so long
+  mooncake_peer.py measure SECONDS         puts and gets from another process"""
 import itertools
 import pathlib
 import signal
@@ -27,7 +27,8 @@ def open_store(port, lent):
     return store
 
 
-def own(ready):
+def own(ready, seconds):
+    signal.alarm(seconds)
     store = open_store(50072, LENT_BYTES)
     pathlib.Path(ready).touch()
     signal.pause()
@@ -122,6 +123,6 @@ def measure(seconds):
 
 if __name__ == "__main__":
     if sys.argv[1] == "own":
-        own(sys.argv[2])
+        own(sys.argv[2], int(sys.argv[3]))
     else:
         measure(float(sys.argv[2]))

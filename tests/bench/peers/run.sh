@@ -69,7 +69,8 @@ mooncake_pass() {
     --metrics_port=9003 --logtostderr >"$dir/master.log" 2>&1 &
   started+=($!)
   wait_for "${inside[@]}" bash -c 'exec 3<>/dev/tcp/127.0.0.1/50051' || return 1
-  "${inside[@]}" timeout "$limit" "$python" "$here/mooncake_peer.py" own "$dir/ready" >"$dir/own.log" 2>&1 &
+  # Not by way of timeout: ended by KILL, it would leave its child behind.
+  "${inside[@]}" "$python" "$here/mooncake_peer.py" own "$dir/ready" "$limit" >"$dir/own.log" 2>&1 &
   started+=($!)
   wait_for test -e "$dir/ready" || return 1
   "${inside[@]}" timeout "$limit" "$python" "$here/mooncake_peer.py" measure "$seconds" 2>"$dir/mooncake.err"
