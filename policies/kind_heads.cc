@@ -46,11 +46,15 @@ void KindHeads::reprice_one(std::uint32_t kind, Price price) {
   until_[kind] = std::max<Clock>(value.until, 1);
 }
 
-void KindHeads::refresh(Clock now, Price price) {
+/// True when a head may have changed.
+bool KindHeads::refresh(Clock now, Price price) {
   const auto kinds = static_cast<std::uint32_t>(kinds_.size());
+  bool changed = !dirty_.empty();
   if (repriced_ || now != refreshed_) {
     for (std::uint32_t kind = 0; kind < kinds; ++kind) {
-      if (repriced_ || until_[kind] <= now) reprice_one(kind, price);
+      if (!repriced_ && until_[kind] > now) continue;
+      reprice_one(kind, price);
+      changed = true;
     }
   } else {
     for (const std::uint32_t kind : dirty_)
@@ -59,10 +63,15 @@ void KindHeads::refresh(Clock now, Price price) {
   dirty_.clear();
   repriced_ = false;
   refreshed_ = now;
+  return changed;
 }
 
 std::optional<KindHeads::Head> KindHeads::cheapest(Clock now, Price price) {
-  refresh(now, price);
+  if (refresh(now, price)) cheapest_ = find_cheapest();
+  return cheapest_;
+}
+
+std::optional<KindHeads::Head> KindHeads::find_cheapest() const {
   std::uint32_t least = kEmpty;
   for (const std::uint32_t value : values_)
     least = std::min(least, value);

@@ -54,7 +54,8 @@ class KindHeads {
   static constexpr std::uint32_t kEmpty = 0x7f800000;  // bits of infinity
 
   void touch(std::uint32_t kind);
-  void refresh(Clock now, Price price);
+  bool refresh(Clock now, Price price);
+  std::optional<Head> find_cheapest() const;
   void reprice_one(std::uint32_t kind, Price price);
 
   std::vector<Kind> kinds_;
@@ -62,6 +63,7 @@ class KindHeads {
   std::vector<Clock> until_;
   std::vector<std::uint32_t> dirty_;
   std::vector<std::uint32_t> passed_;  // kinds
+  std::optional<Head> cheapest_;       // until a head or its value changes
   Clock refreshed_ = 0;
   bool repriced_ = true;
 };
