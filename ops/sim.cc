@@ -187,6 +187,11 @@ absl::StatusOr<std::vector<SimResult>> simulate(const SimTrace& whole, const Sim
                           parse_capacities(command.capacities, command.block_bytes, whole.unique));
   const SimTrace sampled = command.sample < 1 ? sample(whole, command.sample) : SimTrace{};
   const SimTrace& trace = command.sample < 1 ? sampled : whole;
+  if (trace.references() == 0 && whole.references() > 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("--sample {}: none of the trace's {} blocks is in it; take more of them",
+                    command.sample, whole.unique));
+  }
   Plan plan{trace, command.sample, whole.references(), {}, {}};
   if (!command.hints.empty()) {
     LARDER_ASSIGN_OR_RETURN(const SimHints hints, parse_hints(command.hints));

@@ -14,11 +14,20 @@ void S3FifoPolicy::on_insert(const PolicyInsert& insert, const RequestContext* c
       insert.uses > 0 && block.left != 0 && evictions_ - block.left < order_.size() - small_;
   block = {.left = 0, .uses = 0, .is_new = context != nullptr};
   small_ += ghost ? 0 : 1;
-  order_.insert(insert.id, insert.parent, {ghost ? kMain : 0, ++sequence_});
+  latest_ = std::max(latest_, insert.stamp.value());
+  order_.insert(insert.id, insert.parent,
+                ghost ? to_main() : LeafOrder::Rank{0, insert.stamp.value()});
 }
 
-void S3FifoPolicy::on_hit(PolicyId id, Stamp /*stamp*/, const RequestContext* /*context*/) {
+/// Behind all that is there, and by a stamp, which shards can compare.
+LeafOrder::Rank S3FifoPolicy::to_main() {
+  tail_ = std::max(tail_ + 1, latest_);
+  return {kMain, tail_};
+}
+
+void S3FifoPolicy::on_hit(PolicyId id, Stamp stamp, const RequestContext* /*context*/) {
   if (!order_.tracked(id)) return;
+  latest_ = std::max(latest_, stamp.value());
   Block& block = blocks_[id.value()];
   if (!block.is_new) block.uses = std::min<std::uint8_t>(block.uses + 1, kUsesMax);
   block.is_new = false;
@@ -38,7 +47,7 @@ std::optional<PolicyId> S3FifoPolicy::of_small(absl::FunctionRef<bool(PolicyId)>
     if (!id || blocks_[id->value()].uses == 0) return id;
     blocks_[id->value()].uses = 0;
     small_ -= 1;
-    order_.move(*id, {kMain, ++sequence_});
+    order_.move(*id, to_main());
   }
   return std::nullopt;
 }
@@ -48,7 +57,7 @@ std::optional<PolicyId> S3FifoPolicy::of_main(absl::FunctionRef<bool(PolicyId)> 
     const auto id = order_.first({kMain, 0}, LeafOrder::kLast, skip);
     if (!id || blocks_[id->value()].uses == 0) return id;
     blocks_[id->value()].uses -= 1;
-    order_.move(*id, {kMain, ++sequence_});
+    order_.move(*id, to_main());
   }
   return std::nullopt;
 }

@@ -28,13 +28,15 @@ class S3FifoPolicy final : public LeafPolicy {
     bool is_new = false;     ///< its own request goes on
   };
 
+  LeafOrder::Rank to_main();
   std::optional<PolicyId> of_small(absl::FunctionRef<bool(PolicyId)> skip);
   std::optional<PolicyId> of_main(absl::FunctionRef<bool(PolicyId)> skip);
 
   std::vector<Block> blocks_;  // by id, a ghost's too
-  std::uint64_t sequence_ = 0;
+  std::uint64_t tail_ = 0;     ///< minor of the main queue's newest, in the node's order
   std::uint64_t evictions_ = 0;
-  std::size_t small_ = 0;  ///< blocks in the small queue
+  std::uint64_t latest_ = 0;  ///< stamp that it was told
+  std::size_t small_ = 0;     ///< blocks in the small queue
 };
 
 }  // namespace larder

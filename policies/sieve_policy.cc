@@ -6,7 +6,7 @@ void SievePolicy::on_insert(const PolicyInsert& insert, const RequestContext* co
   const auto n = insert.id.value();
   if (uses_.size() <= n) uses_.resize(n + 1, Use::kNone);
   uses_[n] = context != nullptr ? Use::kNew : Use::kNone;
-  order_.insert(insert.id, insert.parent, {++inserted_, 0});
+  order_.insert(insert.id, insert.parent, {insert.stamp.value(), 0});
 }
 
 void SievePolicy::on_hit(PolicyId id, Stamp /*stamp*/, const RequestContext* /*context*/) {

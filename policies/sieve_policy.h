@@ -7,7 +7,8 @@
 namespace larder {
 
 /// SIEVE (Zhang et al., NSDI 2024), leaves first: a hand goes from the oldest block to the newest;
-/// one used since the hand came by last is spared, the first that was not leaves.
+/// one used since the hand came by last is spared, the first that was not leaves. Its stamp is its
+/// value, so that the hands of all shards are at about the same age.
 ///
 /// Owns a bit an id. Not thread-safe. victim() clears the bits of those it spares.
 class SievePolicy final : public LeafPolicy {
@@ -22,7 +23,6 @@ class SievePolicy final : public LeafPolicy {
 
   std::vector<Use> uses_;  // by id
   LeafOrder::Rank hand_ = LeafOrder::kFirst;
-  std::uint64_t inserted_ = 0;
 };
 
 }  // namespace larder

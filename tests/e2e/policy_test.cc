@@ -81,6 +81,14 @@ BOOST_DATA_TEST_CASE(many_shards_keep_most_of_what_it_gains,
              real << " in larderd, simulated: " << haz << ", LRU " << lru);
 }
 
+/// What shards say of their cheapest block has to mean the same in all of them.
+BOOST_DATA_TEST_CASE(no_policy_falls_apart_over_shards,
+                     boost::unit_test::data::make({"s3fifo", "sieve", "lfu", "fifo"}), policy) {
+  const double real = replayed(policy, 4).rate();
+  const double alone = simulated(policy);
+  BOOST_TEST(real > 0.9 * alone, real << " in larderd, simulated: " << alone);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace larder::policy_test

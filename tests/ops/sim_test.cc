@@ -252,6 +252,16 @@ BOOST_AUTO_TEST_CASE(haz_gives_a_tenant_that_comes_back_more_than_lru_does_besid
   BOOST_TEST((*results)[4].hit_rate > 0.8);
 }
 
+BOOST_AUTO_TEST_CASE(a_sample_of_nothing_is_refused_and_an_empty_trace_is_not) {
+  SimCommand command;
+  command.sample = 1e-300;
+  const auto refused = simulate(recorded("conversation"), command, {"t"});
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(std::string(refused.status().message()).find("none of the trace's 182790 blocks") !=
+             std::string::npos);
+  BOOST_TEST(simulate(SimTrace{}, command, {"t"}).ok());
+}
+
 BOOST_AUTO_TEST_CASE(a_curve_of_lru_is_what_simulations_say_and_a_sample_is_near_it) {
   const SimTrace& trace = recorded("conversation");
   SimCommand command;

@@ -104,6 +104,7 @@ BOOST_AUTO_TEST_CASE(every_policy_takes_over_and_only_leaves_leave) {
       BOOST_REQUIRE(node.has(key_of(n)));
     const std::vector<std::uint64_t> order = leaving(node, 60);
     BOOST_TEST(order.size() == 60U, name);
+    BOOST_TEST(order.front() == 2U, name << ": the oldest suffix first");
     for (std::uint64_t n = 0; n + 1 < 60; ++n) {
       if (n % 3 == 2) continue;
       BOOST_TEST(
